@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+# Embeds the statements and migrations of sql/ into C, as byte arrays.
+#
+#   sql/statements.txt              the statements, one name a line, the same for every engine
+#   sql/<engine>/<name>.sql         their text
+#   sql/<engine>/migrations.txt     the migrations in order, one file name a line without .sql
+#   sql/<engine>/migrations/*.sql   their text
+#
+# A listed file that is missing fails the build, and so does a file that is not listed.
+# Included: defines waypost_embed_sql(). Run with `cmake -P`: writes the files.
+
+function(waypost_sql_names out list)
+    file(STRINGS ${list} names REGEX "^[^#]")
+    list(TRANSFORM names STRIP)
+    set(seen ${names})
+    list(REMOVE_DUPLICATES seen)
+    if(NOT seen STREQUAL names)
+        message(FATAL_ERROR "${list}: a name is listed twice")
+    endif()
+    set(${out} ${names} PARENT_SCOPE)
+endfunction()
+
+# Name a text `<name>` and its array: { "name", bytes, length }.
+function(waypost_sql_text out name array file)
+    file(READ ${file} hex HEX)
+    string(LENGTH "${hex}" len)
+    math(EXPR len "${len} / 2")
+    set(row "................................")
+    string(REGEX REPLACE "(${row})" "\\1\n" hex "${hex}")
+    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," hex "${hex}")
+    set(${out}
+        "static const unsigned char ${array}[] = {\n${hex}0x00};\n" PARENT_SCOPE)
+    set(${out}_entry "{\"${name}\", ${array}, ${len}}" PARENT_SCOPE)
+endfunction()
+
+if(CMAKE_SCRIPT_MODE_FILE)
+    # cmake -D DIR=sql -D ENGINE=sqlite -D OUT=file.c -P EmbedSql.cmake; without ENGINE: the ids
+    cmake_policy(VERSION 3.25)
+    waypost_sql_names(names ${DIR}/statements.txt)
+    set(note "/* Generated from sql/ by cmake/EmbedSql.cmake. */\n")
+    if(NOT ENGINE)
+        set(body "${note}#ifndef WP__SQL_IDS_H\n#define WP__SQL_IDS_H\n\n")
+        string(APPEND body "typedef enum wp__sql_id {\n")
+        foreach(name IN LISTS names)
+            string(TOUPPER ${name} upper)
+            string(APPEND body "    WP__SQL_${upper},\n")
+        endforeach()
+        string(APPEND body "    WP__SQL_COUNT\n} wp__sql_id;\n\n#endif\n")
+    else()
+        set(table "const wp__sql_source wp__sql_${ENGINE}[WP__SQL_COUNT] = {\n")
+        set(body "${note}#include \"op/sql.h\"\n\n")
+        foreach(name IN LISTS names)
+            set(file ${DIR}/${ENGINE}/${name}.sql)
+            file(STRINGS ${file} first LIMIT_COUNT 1)
+            if(NOT first MATCHES "^-- ${name}: ")
+                message(FATAL_ERROR "${file}: the first line must be '-- ${name}: <what it does>'")
+            endif()
+            waypost_sql_text(text ${name} text_${name} ${file})
+            string(APPEND body "${text}")
+            string(TOUPPER ${name} upper)
+            string(APPEND table "    [WP__SQL_${upper}] = ${text_entry},\n")
+        endforeach()
+        string(APPEND table "};\n\n")
+
+        waypost_sql_names(migrations ${DIR}/${ENGINE}/migrations.txt)
+        string(APPEND table "const wp__sql_source wp__sql_${ENGINE}_migrations[] = {\n")
+        foreach(name IN LISTS migrations)
+            waypost_sql_text(text ${name} migration_${name} ${DIR}/${ENGINE}/migrations/${name}.sql)
+            string(APPEND body "${text}")
+            string(APPEND table "    ${text_entry},\n")
+        endforeach()
+        list(LENGTH migrations count)
+        string(APPEND table "};\n\n")
+        string(APPEND table "const size_t wp__sql_${ENGINE}_migration_count = ${count};\n")
+        string(APPEND body "\n${table}")
+    endif()
+    file(WRITE ${OUT} "${body}")
+    return()
+endif()
+
+set(WAYPOST_EMBED_SQL_SCRIPT ${CMAKE_CURRENT_LIST_FILE})
+
+# Check that the .sql files of a directory are exactly the listed ones, and return their paths.
+function(waypost_sql_check out dir list)
+    waypost_sql_names(names ${list})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list})
+    file(GLOB present CONFIGURE_DEPENDS ${dir}/*.sql)
+    set(listed ${names})
+    list(TRANSFORM listed PREPEND ${dir}/)
+    list(TRANSFORM listed APPEND .sql)
+    foreach(file IN LISTS listed)
+        if(NOT file IN_LIST present)
+            message(FATAL_ERROR "${list} lists a statement without a file: ${file} is missing")
+        endif()
+    endforeach()
+    list(REMOVE_ITEM present ${listed})
+    if(present)
+        list(JOIN present "\n  " present)
+        message(FATAL_ERROR "files that ${list} does not list:\n  ${present}")
+    endif()
+    set(${out} ${listed} PARENT_SCOPE)
+endfunction()
+
+# waypost_embed_sql(<out-var> <engine>...): the generated sources, sql_ids.h and sql_<engine>.c,
+# in the build tree's directory `generated`.
+function(waypost_embed_sql out)
+    set(dir ${PROJECT_SOURCE_DIR}/sql)
+    set(generated ${PROJECT_BINARY_DIR}/generated)
+    set(statements ${dir}/statements.txt)
+    set(outputs ${generated}/sql_ids.h)
+    add_custom_command(
+        OUTPUT ${generated}/sql_ids.h
+        COMMAND ${CMAKE_COMMAND} -D DIR=${dir} -D OUT=${generated}/sql_ids.h
+                -P ${WAYPOST_EMBED_SQL_SCRIPT}
+        DEPENDS ${statements} ${WAYPOST_EMBED_SQL_SCRIPT}
+        COMMENT "Naming SQL statements" VERBATIM)
+    foreach(engine IN LISTS ARGN)
+        set(migrations ${dir}/${engine}/migrations.txt)
+        waypost_sql_check(texts ${dir}/${engine} ${statements})
+        waypost_sql_check(migration_texts ${dir}/${engine}/migrations ${migrations})
+        add_custom_command(
+            OUTPUT ${generated}/sql_${engine}.c
+            COMMAND ${CMAKE_COMMAND} -D DIR=${dir} -D ENGINE=${engine}
+                    -D OUT=${generated}/sql_${engine}.c -P ${WAYPOST_EMBED_SQL_SCRIPT}
+            DEPENDS ${statements} ${migrations} ${texts} ${migration_texts}
+                    ${WAYPOST_EMBED_SQL_SCRIPT}
+            COMMENT "Embedding SQL for ${engine}" VERBATIM)
+        list(APPEND outputs ${generated}/sql_${engine}.c)
+    endforeach()
+    set(${out} ${outputs} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file store.h
+ * A store: one database with Waypost's schema in it. Also the app's own connections, lent to it.
+ */
+#ifndef WAYPOST_STORE_H
+#define WAYPOST_STORE_H
+
+#include <waypost/config.h>
+
+struct sqlite3;
+
+WP_BEGIN_DECLS
+
+/** One database with Waypost's tables. Thread-safe. Belongs to the process that opened it: after
+ * a fork the child gets WP_E_STATE from every call and opens its own. */
+typedef struct wp_store wp_store;
+
+/** A connection of the app's, lent to a store for calls that join the app's transaction. */
+typedef struct wp_conn wp_conn;
+
+/** Open the store that the configuration's `store.*` options name.
+ *
+ * With `store.deploy` off (the default) nothing is created.
+ * @return WP_OK; WP_E_CONFIG: `store.url` missing or malformed; WP_E_UNAVAILABLE: no such file,
+ *         not reachable, busy; WP_E_SCHEMA: not deployed, or older than this library needs;
+ *         WP_E_DB: not a database, corrupt. */
+WP_API wp_status wp_store_open(wp_store **out, const wp_config *config, wp_error **err);
+
+/** Close it. Workers on it keep it alive until they are freed. */
+WP_API void wp_store_close(WP_OWN wp_store *store);
+
+/** The option `store.id`: the store's name in logs and metrics. Borrowed. */
+WP_API const char *wp_store_id(const wp_store *store);
+
+/** A URL with which the app opens a connection of its own to the same database: the file's path,
+ * or a `file:` URI for `sqlite::memory:`. Borrowed. */
+WP_API const char *wp_store_location(const wp_store *store);
+
+/** Create or upgrade the schema that the configuration names, and nothing else. Repeatable; safe
+ * with many processes at once. Old workers go on while it runs.
+ * @return as wp_store_open(). */
+WP_API wp_status wp_schema_deploy(const wp_config *config, wp_error **err);
+
+/** Lend an open `sqlite3` connection. Calls with it run inside the transaction that is open on
+ * it, or as one statement each in autocommit mode; they never begin, commit or roll back.
+ *
+ * The app keeps the connection, and frees the wp_conn before it closes it. Use both from one
+ * thread at a time. The connection must be to the store's database: its tables are looked up in
+ * the schema `main`.
+ * @return WP_OK; WP_E_ARGUMENT: `db` is NULL; WP_E_STATE: the store is closed or forked. */
+WP_API wp_status wp_conn_borrow_sqlite(wp_conn **out, wp_store *store, struct sqlite3 *db,
+                                       wp_error **err);
+/** Give the connection back. It stays open, its transaction too. */
+WP_API void wp_conn_free(WP_OWN wp_conn *conn);
+
+WP_END_DECLS
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file waypost.h
+ * Everything: `#include <waypost/waypost.h>`, `pkg-config --cflags --libs waypost`.
+ */
+#ifndef WAYPOST_WAYPOST_H
+#define WAYPOST_WAYPOST_H
+
+#include <waypost/base.h>
+#include <waypost/config.h>
+#include <waypost/op.h>
+#include <waypost/outbox.h>
+#include <waypost/store.h>
+#include <waypost/worker.h>
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Running operations on connections: transactions, and retries where they are ours. */
+#include "db/driver.h"
+
+#include "base/thread.h"
+#include "db/store.h"
+
+static wp_status run_statements(wp_conn *conn, wp_op *op, wp_error **err)
+{
+    bool more = false;
+    wp_status st;
+    op->style = WP_PARAM_NAMED;
+    while ((st = wp__op_next(&more, op, err)) == WP_OK && more)
+        if ((st = conn->driver->execute(conn, op, err)) != WP_OK)
+            break;
+    return st;
+}
+
+static wp_status run_in_transaction(wp_conn *conn, wp_op *op, wp_error **err)
+{
+    wp_status st;
+    if (op->cls->single)
+        return run_statements(conn, op, err);
+    if ((st = conn->driver->begin(conn, op->cls->writes, err)) != WP_OK)
+        return st;
+    if ((st = run_statements(conn, op, err)) == WP_OK)
+        st = conn->driver->commit(conn, err);
+    if (st != WP_OK)
+        conn->driver->rollback(conn);
+    return st;
+}
+
+/* Full jitter between half and the whole of an exponential delay, at most 100 ms. */
+static void back_off(int attempt)
+{
+    uint64_t ceiling = UINT64_C(500) << (attempt < 8 ? attempt : 8);
+    wp__sleep_us((int64_t)(ceiling / 2 + wp__random() % (ceiling / 2)));
+}
+
+wp_status wp__conn_run(wp_conn *conn, wp_op *op, wp_error **err)
+{
+    int64_t give_up = 0;
+    wp_status st;
+    if (conn->lent)
+        return run_statements(conn, op, err);
+    for (int attempt = 0;; attempt++) {
+        wp_error *cause = NULL;
+        bool again;
+        st = run_in_transaction(conn, op, &cause);
+        again = st != WP_OK && wp_error_retriable(cause) && !wp_error_outcome_unknown(cause) &&
+                !conn->broken;
+        if (again && attempt == 0)
+            give_up = wp__real_mono_us() + wp__store_busy_us(conn->store);
+        /* The driver has waited for the busy time already where it can; what comes through is
+         * rare, such as a snapshot conflict, and worth a few quick tries. */
+        if (!again || attempt >= 5 || wp__real_mono_us() >= give_up) {
+            if (st != WP_OK)
+                wp__error_move(err, cause);
+            return st;
+        }
+        wp_error_free(cause);
+        wp__op_rewind(op);
+        back_off(attempt);
+    }
+}
+
+wp_status wp__conn_run_all(wp_conn *conn, wp_op *const *ops, size_t count, wp_error **err)
+{
+    wp_status st = conn->driver->begin(conn, true, err);
+    if (st != WP_OK)
+        return st;
+    for (size_t i = 0; i < count && st == WP_OK; i++)
+        st = run_statements(conn, ops[i], err);
+    if (st == WP_OK)
+        st = conn->driver->commit(conn, err);
+    if (st != WP_OK)
+        conn->driver->rollback(conn);
+    return st;
+}
+
+wp_status wp__store_run(wp_store *store, wp_conn *conn, wp_op *op, wp_error **err)
+{
+    wp_conn *pooled = NULL;
+    wp_status st;
+    if (conn)
+        return wp__conn_run(conn, op, err);
+    if ((st = wp__pool_take(&pooled, store, err)) != WP_OK)
+        return st;
+    st = wp__conn_run(pooled, op, err);
+    wp__pool_give(store, pooled);
+    return st;
+}

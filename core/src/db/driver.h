@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a driver gives: connections that run statements. It knows nothing of outbox or worker. */
+#ifndef WP__DRIVER_H
+#define WP__DRIVER_H
+
+#include <stdbool.h>
+#include <waypost/store.h>
+
+#include "op/op.h"
+
+typedef struct wp__driver {
+    const char *name;
+    void (*close)(wp_conn *conn);
+    wp_status (*begin)(wp_conn *conn, bool write, wp_error **err);
+    wp_status (*commit)(wp_conn *conn, wp_error **err);
+    void (*rollback)(wp_conn *conn);
+    /* Run the operation's current statement and hand it the rows. The statement is reset before
+     * this returns. */
+    wp_status (*execute)(wp_conn *conn, wp_op *op, wp_error **err);
+    /* Run a text of many statements without parameters. */
+    wp_status (*script)(wp_conn *conn, const char *text, wp_error **err);
+    /* A number that differs after another connection committed. */
+    int64_t (*change_number)(wp_conn *conn);
+    /* Housekeeping when there is nothing to do (SQLite: truncate the WAL). */
+    void (*tidy)(wp_conn *conn, bool idle);
+    /* From any thread: make the call under way, and those that follow, fail soon. */
+    void (*interrupt)(wp_conn *conn);
+} wp__driver;
+
+/* Common to connections of every driver; each driver embeds it first. */
+struct wp_conn {
+    const wp__driver *driver;
+    wp_store *store; /* not a reference for pooled connections; one for lent ones */
+    bool lent;
+    bool broken; /* not to be used again: the pool closes it */
+    wp_conn *next_free;
+};
+
+/* Run an operation to its end on a connection. On a lent one: in whatever transaction is open.
+ * Otherwise in a transaction of its own; busy and conflicts are retried with backoff while the
+ * store's busy time lasts. */
+wp_status wp__conn_run(wp_conn *conn, wp_op *op, wp_error **err);
+
+/* Run several in one transaction of ours; all or none. Not retried. */
+wp_status wp__conn_run_all(wp_conn *conn, wp_op *const *ops, size_t count, wp_error **err);
+
+/* Run an operation on `conn`, or on one of the store's pool if it is NULL. */
+wp_status wp__store_run(wp_store *store, wp_conn *conn, wp_op *op, wp_error **err);
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbered, journaled migrations. All that are missing run in one write transaction, which the
+ * engine serialises: of many processes that start at once, one does the work and the others find
+ * it done. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "db/store.h"
+
+/* Reads the journal: how far it has come. */
+typedef struct journal_op {
+    wp_op base;
+    char *table; /* the journal's bare name */
+    const char *name;
+    int64_t now;
+    int64_t found; /* 1 if the journal's table exists */
+    int64_t applied;
+    int64_t number; /* for record */
+    int step;
+} journal_op;
+
+static void journal_rewind(wp_op *op)
+{
+    ((journal_op *)op)->step = 0;
+    ((journal_op *)op)->found = 0;
+    ((journal_op *)op)->applied = 0;
+}
+
+static wp_status read_next(wp_op *op, wp_error **err)
+{
+    journal_op *self = (journal_op *)op;
+    (void)err;
+    self->step++;
+    if (self->step == 1) {
+        wp__op_set_text(op, WP__P_NAME, self->table);
+        wp__op_use(op, WP__SQL_MIGRATION_EXISTS, 1);
+    } else if (self->step == 2 && self->found) {
+        wp__op_use(op, WP__SQL_MIGRATION_LIST, 2);
+    }
+    return WP_OK;
+}
+
+static wp_status read_row(wp_op *op, const wp__value *columns, wp_error **err)
+{
+    journal_op *self = (journal_op *)op;
+    int64_t number = 0;
+    if (self->step == 1)
+        return wp__column_int(&self->found, &columns[0], err);
+    if (wp__column_int(&number, &columns[0], err) != WP_OK)
+        return WP_E_DB;
+    if (number > self->applied)
+        self->applied = number;
+    return WP_OK;
+}
+
+static const wp__op_class read_class = {
+    .next = read_next, .row = read_row, .rewind = journal_rewind, .writes = true, .single = true};
+
+/* Creates the journal. */
+static wp_status create_next(wp_op *op, wp_error **err)
+{
+    (void)err;
+    if (((journal_op *)op)->step++ == 0)
+        wp__op_use(op, WP__SQL_MIGRATION_CREATE, 0);
+    return WP_OK;
+}
+
+/* Notes one migration as applied. */
+static wp_status record_next(wp_op *op, wp_error **err)
+{
+    journal_op *self = (journal_op *)op;
+    (void)err;
+    if (self->step++ == 0) {
+        wp__op_set_int(op, WP__P_NUMBER, self->number);
+        wp__op_set_text(op, WP__P_NAME, self->name);
+        wp__op_set_int(op, WP__P_NOW, self->now);
+        wp__op_use(op, WP__SQL_MIGRATION_RECORD, 0);
+    }
+    return WP_OK;
+}
+
+static const wp__op_class create_class = {
+    .next = create_next, .rewind = journal_rewind, .writes = true, .single = true};
+static const wp__op_class record_class = {
+    .next = record_next, .rewind = journal_rewind, .writes = true, .single = true};
+
+/* Run one of these inside the transaction that is open, or in none. The class says `single`, so
+ * that no transaction is begun. */
+static wp_status run(wp_conn *conn, journal_op *op, const wp__op_class *cls, wp_error **err)
+{
+    wp_status st;
+    wp__op_init(&op->base, cls, conn->store);
+    st = wp__conn_run(conn, &op->base, err);
+    wp__op_fini(&op->base);
+    return st;
+}
+
+static wp_status read_journal(int64_t *applied, wp_conn *conn, wp_error **err)
+{
+    static const char object[] = "migration";
+    journal_op op = {0};
+    wp__buf name = {0};
+    wp_status st;
+    wp__sql_object_name(&name, object, sizeof object - 1, wp__store_names(conn->store));
+    op.table = wp__buf_take(&name);
+    if (!op.table)
+        return wp__fail_nomem(err);
+    st = run(conn, &op, &read_class, err);
+    free(op.table);
+    *applied = op.found ? op.applied : -1;
+    return st;
+}
+
+/* "0001_outbox" -> 1 */
+static int64_t number_of(const wp__sql_source *migration)
+{
+    return strtoll(migration->name, NULL, 10);
+}
+
+static int64_t newest(void)
+{
+    return number_of(&wp__sql_sqlite_migrations[wp__sql_sqlite_migration_count - 1]);
+}
+
+static wp_status apply(wp_conn *conn, const wp__sql_source *migration, wp_error **err)
+{
+    journal_op op = {.name = migration->name, .number = number_of(migration)};
+    wp__buf script = {0};
+    wp_status st;
+    op.now = wp__store_now_us(conn->store);
+    st = wp__sql_render(&script, (const char *)migration->text, migration->len,
+                        wp__store_names(conn->store), err);
+    if (st == WP_OK)
+        st = conn->driver->script(conn, script.data, err);
+    if (st == WP_OK)
+        st = run(conn, &op, &record_class, err);
+    if (st != WP_OK)
+        wp__error_context(err, "migration %s", migration->name);
+    wp__buf_free(&script);
+    return st;
+}
+
+static wp_status deploy_in_transaction(wp_conn *conn, wp_error **err)
+{
+    journal_op create = {0};
+    int64_t applied = 0;
+    wp_status st;
+    if ((st = run(conn, &create, &create_class, err)) != WP_OK ||
+        (st = read_journal(&applied, conn, err)) != WP_OK)
+        return st;
+    for (size_t i = 0; i < wp__sql_sqlite_migration_count && st == WP_OK; i++) {
+        const wp__sql_source *migration = &wp__sql_sqlite_migrations[i];
+        if (number_of(migration) <= applied)
+            continue;
+        st = apply(conn, migration, err);
+        if (st == WP_OK)
+            WP__LOG(wp__store_log(conn->store), WP_LOG_INFO, "schema migrated",
+                    WP__F_TEXT("StoreId", wp_store_id(conn->store)),
+                    WP__F_TEXT("Migration", migration->name));
+    }
+    return st;
+}
+
+wp_status wp__migrate_deploy(wp_conn *conn, wp_error **err)
+{
+    int64_t applied = 0;
+    wp_status st = read_journal(&applied, conn, err);
+    if (st != WP_OK || applied >= newest())
+        return st; /* nothing to do: do not even take the write lock */
+    if ((st = conn->driver->begin(conn, true, err)) != WP_OK)
+        return st;
+    if ((st = deploy_in_transaction(conn, err)) == WP_OK)
+        st = conn->driver->commit(conn, err);
+    if (st != WP_OK)
+        conn->driver->rollback(conn);
+    return st;
+}
+
+wp_status wp__migrate_verify(wp_conn *conn, wp_error **err)
+{
+    int64_t applied = 0;
+    wp_status st = read_journal(&applied, conn, err);
+    if (st != WP_OK)
+        return st;
+    if (applied < 0)
+        return wp__fail(err, WP_E_SCHEMA,
+                        "the database has no Waypost schema named \"%s\": deploy it with "
+                        "wp_schema_deploy() or the option store.deploy",
+                        wp__store_names(conn->store)->schema);
+    if (applied < newest())
+        return wp__fail(err, WP_E_SCHEMA,
+                        "the Waypost schema \"%s\" is at migration %lld, this library needs %lld: "
+                        "deploy it with wp_schema_deploy() or the option store.deploy",
+                        wp__store_names(conn->store)->schema, (long long)applied,
+                        (long long)newest());
+    return WP_OK;
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A store: a configuration made real. Opening, closing, and who may use it. */
+#include "db/store.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "base/thread.h"
+
+struct wp_store {
+    atomic_int refs;
+    int64_t pid;
+    wp_config *config;
+    wp__sql_names names;
+    wp__sql_set *sql;
+    wp_clock *clock;
+    wp__log *log;
+    char *location;
+    bool memory;
+    wp_conn *anchor; /* keeps a database in memory alive */
+    wp__pool pool;
+    wp__mutex listen_mutex;
+    wp__listener *listeners;
+};
+
+wp_status wp__store_check(const wp_store *store, wp_error **err)
+{
+    if (!store)
+        return wp__fail(err, WP_E_ARGUMENT, "store is NULL");
+    if (store->pid != wp__process_id())
+        return wp__fail(err, WP_E_STATE,
+                        "store \"%s\" was opened by process %lld: a forked process must open its own",
+                        store->config->store_id, (long long)store->pid);
+    return WP_OK;
+}
+
+wp_status wp__store_check_conn(const wp_store *store, const wp_conn *conn, wp_error **err)
+{
+    wp_status st = wp__store_check(store, err);
+    if (st == WP_OK && conn && conn->store != store)
+        st = wp__fail(err, WP_E_ARGUMENT, "conn was lent to another store");
+    return st;
+}
+
+wp_store *wp__store_ref(wp_store *store)
+{
+    atomic_fetch_add_explicit(&store->refs, 1, memory_order_relaxed);
+    return store;
+}
+
+void wp__store_unref(wp_store *store)
+{
+    bool forked;
+    if (!store || atomic_fetch_sub_explicit(&store->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    forked = store->pid != wp__process_id();
+    wp__pool_destroy(&store->pool, forked);
+    if (!forked) {
+        wp__conn_close(store->anchor);
+        wp__mutex_destroy(&store->listen_mutex);
+    }
+    wp__sql_set_free(store->sql);
+    wp__log_free(store->log);
+    wp_clock_free(store->clock);
+    wp_config_free(store->config);
+    free(store->location);
+    free(store);
+}
+
+const wp_config *wp__store_config(const wp_store *store)
+{
+    return store->config;
+}
+
+const wp__sql_set *wp__store_sql(const wp_store *store)
+{
+    return store->sql;
+}
+
+const wp__sql_names *wp__store_names(const wp_store *store)
+{
+    return &store->names;
+}
+
+wp_clock *wp__store_clock(const wp_store *store)
+{
+    return store->clock;
+}
+
+wp__log *wp__store_log(const wp_store *store)
+{
+    return store->log;
+}
+
+int64_t wp__store_busy_us(const wp_store *store)
+{
+    return store->config->busy_ms * 1000;
+}
+
+int64_t wp__store_now_us(const wp_store *store)
+{
+    return wp_clock_utc_us(store->clock);
+}
+
+const char *wp__store_watch_path(const wp_store *store)
+{
+    return store->memory ? NULL : store->location;
+}
+
+wp__pool *wp__store_pool(wp_store *store)
+{
+    return &store->pool;
+}
+
+wp_status wp__store_connect(wp_conn **out, wp_store *store, wp_error **err)
+{
+    return wp__sqlite_open(out, store, false, err);
+}
+
+/* ---- wake-ups in this process ------------------------------------------------------------- */
+
+void wp__store_listen(wp_store *store, wp__listener *listener)
+{
+    wp__mutex_lock(&store->listen_mutex);
+    listener->prev = NULL;
+    listener->next = store->listeners;
+    if (store->listeners)
+        store->listeners->prev = listener;
+    store->listeners = listener;
+    wp__mutex_unlock(&store->listen_mutex);
+}
+
+void wp__store_unlisten(wp_store *store, wp__listener *listener)
+{
+    wp__mutex_lock(&store->listen_mutex);
+    if (listener->prev)
+        listener->prev->next = listener->next;
+    else
+        store->listeners = listener->next;
+    if (listener->next)
+        listener->next->prev = listener->prev;
+    wp__mutex_unlock(&store->listen_mutex);
+}
+
+void wp__store_notify(wp_store *store)
+{
+    wp__mutex_lock(&store->listen_mutex);
+    for (wp__listener *l = store->listeners; l; l = l->next)
+        wp__waiter_signal(l->waiter);
+    wp__mutex_unlock(&store->listen_mutex);
+}
+
+/* ---- open and close ----------------------------------------------------------------------- */
+
+/* A store with everything but a connection. */
+static wp_status store_new(wp_store **out, const wp_config *config, wp_error **err)
+{
+    static const char sqlite[] = "sqlite:";
+    wp_status st;
+    wp_store *store = calloc(1, sizeof *store);
+    if (!store)
+        return wp__fail_nomem(err);
+    store->pid = wp__process_id();
+    atomic_init(&store->refs, 1);
+    wp__mutex_init(&store->listen_mutex);
+    wp__pool_init(&store->pool, config->pool_size);
+    if ((st = wp__config_copy(&store->config, config, err)) != WP_OK ||
+        (st = wp__config_log(&store->log, config, err)) != WP_OK)
+        goto done;
+    store->clock = config->clock ? wp__clock_ref(config->clock) : wp__clock_system();
+    store->names = (wp__sql_names){.schema = store->config->store_schema,
+                                   .outbox = store->config->outbox_table};
+    if (strncmp(config->store_url, sqlite, sizeof sqlite - 1) != 0) {
+        st = wp__fail(err, WP_E_CONFIG,
+                      config->store_url[0] ? "store.url must be sqlite:PATH or sqlite::memory:"
+                                           : "store.url is not set: sqlite:PATH or sqlite::memory:");
+        goto done;
+    }
+    if ((st = wp__sqlite_location(&store->location, &store->memory,
+                                  config->store_url + sizeof sqlite - 1, err)) != WP_OK)
+        goto done;
+    st = wp__sql_set_new(&store->sql, wp__sql_sqlite, &store->names, err);
+done:
+    if (st != WP_OK) {
+        wp__store_unref(store);
+        return st;
+    }
+    *out = store;
+    return WP_OK;
+}
+
+/* Later connections must reach the same file even if the process changes its directory. */
+static wp_status keep_absolute(wp_store *store, wp_conn *conn, wp_error **err)
+{
+    char *path = wp__sqlite_filename(conn);
+    if (!path)
+        return wp__fail_nomem(err);
+    free(store->location);
+    store->location = path;
+    return WP_OK;
+}
+
+static wp_status store_open(wp_store **out, const wp_config *config, bool deploy, wp_error **err)
+{
+    wp_store *store = NULL;
+    wp_conn *conn = NULL;
+    wp_status st;
+    if ((st = store_new(&store, config, err)) != WP_OK)
+        return st;
+    if ((st = wp__sqlite_open(&conn, store, deploy, err)) != WP_OK)
+        goto done;
+    if (!store->memory && (st = keep_absolute(store, conn, err)) != WP_OK)
+        goto done;
+    if (deploy && (st = wp__migrate_deploy(conn, err)) != WP_OK)
+        goto done;
+    if ((st = wp__migrate_verify(conn, err)) != WP_OK)
+        goto done;
+    if (store->memory) {
+        store->anchor = conn;
+    } else {
+        store->pool.open++;
+        wp__pool_give(store, conn);
+    }
+    conn = NULL;
+    *out = store;
+    store = NULL;
+done:
+    wp__conn_close(conn);
+    wp__store_unref(store);
+    return st;
+}
+
+wp_status wp_store_open(wp_store **out, const wp_config *config, wp_error **err)
+{
+    if (!out || !config)
+        return wp__fail(err, WP_E_ARGUMENT, "%s is NULL", out ? "config" : "out");
+    return store_open(out, config, config->store_deploy, err);
+}
+
+wp_status wp_schema_deploy(const wp_config *config, wp_error **err)
+{
+    wp_store *store = NULL;
+    wp_status st;
+    if (!config)
+        return wp__fail(err, WP_E_ARGUMENT, "config is NULL");
+    st = store_open(&store, config, true, err);
+    wp_store_close(store);
+    return st;
+}
+
+void wp_store_close(wp_store *store)
+{
+    if (store && store->pid == wp__process_id())
+        wp__log_pump(store->log);
+    wp__store_unref(store);
+}
+
+const char *wp_store_id(const wp_store *store)
+{
+    return store ? store->config->store_id : "";
+}
+
+const char *wp_store_location(const wp_store *store)
+{
+    return store ? store->location : "";
+}
+
+/* ---- lent connections --------------------------------------------------------------------- */
+
+wp_status wp_conn_borrow_sqlite(wp_conn **out, wp_store *store, struct sqlite3 *db, wp_error **err)
+{
+    wp_status st;
+    if (!out || !db)
+        return wp__fail(err, WP_E_ARGUMENT, "%s is NULL", out ? "db" : "out");
+    if ((st = wp__store_check(store, err)) != WP_OK)
+        return st;
+    if ((st = wp__sqlite_lend(out, store, db, err)) == WP_OK)
+        wp__store_ref(store);
+    return st;
+}
+
+void wp_conn_free(wp_conn *conn)
+{
+    wp_store *store;
+    if (!conn || !conn->lent)
+        return;
+    store = conn->store;
+    wp__conn_close(conn);
+    wp__store_unref(store);
+}

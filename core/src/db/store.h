@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The store as the rest of the core sees it: options, statements, pool, log, clock, wake-ups. */
+#ifndef WP__STORE_H
+#define WP__STORE_H
+
+#include <stdbool.h>
+#include <waypost/store.h>
+
+#include "base/config_values.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "base/waiter.h"
+#include "db/driver.h"
+
+/* WP_E_ARGUMENT: NULL; WP_E_STATE: the store belongs to another process (a fork). Each public call
+ * that takes a store asks this first. */
+wp_status wp__store_check(const wp_store *store, wp_error **err);
+/* The same, and that a lent connection, if there is one, is this store's. */
+wp_status wp__store_check_conn(const wp_store *store, const wp_conn *conn, wp_error **err);
+
+wp_store *wp__store_ref(wp_store *store);
+void wp__store_unref(wp_store *store);
+
+const wp_config *wp__store_config(const wp_store *store);
+const wp__sql_set *wp__store_sql(const wp_store *store);
+const wp__sql_names *wp__store_names(const wp_store *store);
+wp_clock *wp__store_clock(const wp_store *store);
+wp__log *wp__store_log(const wp_store *store);
+int64_t wp__store_busy_us(const wp_store *store);
+/* The database's now. On SQLite that is the host's clock. */
+int64_t wp__store_now_us(const wp_store *store);
+/* The file whose changes tell of commits, or NULL (in memory). */
+const char *wp__store_watch_path(const wp_store *store);
+
+/* Take a connection, opening one if fewer than `store.pool_size` are out, else waiting for one; and
+ * give it back. */
+wp_status wp__pool_take(wp_conn **out, wp_store *store, wp_error **err);
+void wp__pool_give(wp_store *store, wp_conn *conn);
+/* A connection of the caller's own, outside the pool; wp__conn_close() it. */
+wp_status wp__store_connect(wp_conn **out, wp_store *store, wp_error **err);
+void wp__conn_close(wp_conn *conn);
+
+/* Wake-ups in this process: waiters that want to know of new work on this store. */
+typedef struct wp__listener {
+    wp__waiter *waiter;
+    struct wp__listener *next;
+    struct wp__listener *prev;
+} wp__listener;
+void wp__store_listen(wp_store *store, wp__listener *listener);
+void wp__store_unlisten(wp_store *store, wp__listener *listener);
+/* Tell them: something was committed that may be due now. */
+void wp__store_notify(wp_store *store);
+
+/* ---- the pool's own part (pool.c) ---- */
+
+typedef struct wp__pool {
+    wp__mutex mutex;
+    wp__cond freed;
+    wp_conn *free;
+    int64_t open;
+    int64_t max;
+} wp__pool;
+void wp__pool_init(wp__pool *pool, int64_t max);
+/* Close the free connections. With `forked` they are only forgotten: they are the parent's. */
+void wp__pool_destroy(wp__pool *pool, bool forked);
+wp__pool *wp__store_pool(wp_store *store);
+
+/* ---- migrations (migrate.c) ---- */
+
+/* Bring the schema up to date. */
+wp_status wp__migrate_deploy(wp_conn *conn, wp_error **err);
+/* WP_E_SCHEMA: missing, or older than this library. */
+wp_status wp__migrate_verify(wp_conn *conn, wp_error **err);
+
+/* ---- the SQLite driver (sqlite.c) ---- */
+
+/* `url` is what follows "sqlite:". The location is what a connection is opened with: a path or a
+ * file: URI; *memory tells that the database lives in this process alone. Free the location. */
+wp_status wp__sqlite_location(char **location, bool *memory, const char *url, wp_error **err);
+/* Open a connection. `create`: also a file that does not exist, and set the journal mode to WAL. */
+wp_status wp__sqlite_open(wp_conn **out, wp_store *store, bool create, wp_error **err);
+/* The absolute path that SQLite opened. free(); NULL: out of memory. */
+char *wp__sqlite_filename(wp_conn *conn);
+wp_status wp__sqlite_lend(wp_conn **out, wp_store *store, struct sqlite3 *db, wp_error **err);
+
+#endif

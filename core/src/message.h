@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages: the one under construction, and the one received. */
+#ifndef WP__MESSAGE_H
+#define WP__MESSAGE_H
+
+#include <stdbool.h>
+#include <waypost/outbox.h>
+
+#include "op/op.h"
+
+struct wp_message {
+    char *topic;
+    char *payload;
+    size_t payload_len;
+    char *headers; /* JSON, or NULL */
+    char *correlation_id;
+    char *ordering_key;
+    char *unique_key;
+    bool has_due;
+    bool has_expires;
+    int64_t due_us;
+    int64_t delay_us;
+    int64_t expires_us;
+};
+
+wp_status wp__message_copy(wp_message **out, const wp_message *message, wp_error **err);
+
+/* The columns of a received message, in the order in which every statement returns them. */
+enum {
+    WP__COL_SEQ,
+    WP__COL_ATTEMPT,
+    WP__COL_CLAIM_NUMBER,
+    WP__COL_ID,
+    WP__COL_TOPIC,
+    WP__COL_PAYLOAD,
+    WP__COL_HEADERS,
+    WP__COL_CORRELATION_ID,
+    WP__COL_ORDERING_KEY,
+    WP__COL_CREATED_AT,
+    WP__COL_DUE_AT,
+    WP__COL_EXPIRES_AT,
+    WP__RECEIVED_COLUMNS
+};
+
+/* One allocation: the texts follow the struct. */
+struct wp_received {
+    int64_t seq;
+    int64_t attempt;
+    int64_t claim_number;
+    wp_id id;
+    const char *topic;
+    const char *payload;
+    size_t payload_len;
+    const char *headers;
+    const char *correlation_id;
+    const char *ordering_key;
+    int64_t created_us;
+    int64_t due_us;
+    int64_t expires_us;
+};
+
+wp_status wp__received_new(wp_received **out, const wp__value *columns, wp_error **err);
+void wp__received_free(wp_received *message);
+
+#endif

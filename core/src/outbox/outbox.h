@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The outbox's operations, as the public calls and the worker share them. Each is a struct with
+ * wp_op first: begin it with its _init(), run it with wp__store_run() or wp__conn_run(), read its
+ * results, end it with wp__op_fini(). */
+#ifndef WP__OUTBOX_H
+#define WP__OUTBOX_H
+
+#include <waypost/outbox.h>
+
+#include "base/config_values.h"
+#include "message.h"
+#include "op/op.h"
+
+/* The delay before the next try after `attempt` attempts failed before this one:
+ * min(base * 2^attempt, max), shortened by up to `jitter` of itself. Microseconds, at least 1. */
+int64_t wp__backoff_us(int64_t attempt, const wp__worker_options *options, double jitter);
+
+/* ---- claim ---- */
+
+typedef struct wp__claim_op {
+    wp_op base;
+    /* what is asked for */
+    wp_id owner;
+    const char *topics; /* JSON array, borrowed; NULL: whatever is there */
+    int64_t batch;
+    int64_t lease_us;
+    int64_t max_attempts; /* stamped on the row for whoever reaps it; 0: none */
+    /* under way */
+    int step;
+    wp__buf found_topics;
+    wp__buf seqs;
+    /* what was claimed; taken over by whoever sets `received` to NULL and `count` to 0 */
+    wp_received **received;
+    size_t count;
+    int64_t now_us; /* the database's now of the claim */
+} wp__claim_op;
+void wp__claim_op_init(wp__claim_op *op, wp_store *store);
+
+/* ---- finish: ack, retry, fail, release, renew ---- */
+
+typedef enum wp__finish_kind {
+    WP__FINISH_ACK,
+    WP__FINISH_RETRY,
+    WP__FINISH_FAIL,
+    WP__FINISH_RELEASE,
+    WP__FINISH_RENEW
+} wp__finish_kind;
+
+/* One claim: the row and, unless it is WP__ANY_CLAIM, the number of its claim. */
+typedef struct wp__claim_ref {
+    int64_t seq;
+    int64_t claim_number;
+    int64_t attempt; /* only where the operation asks for it */
+} wp__claim_ref;
+enum { WP__ANY_CLAIM = -1 };
+
+typedef struct wp__refs {
+    wp__claim_ref *items;
+    size_t count;
+    size_t cap;
+} wp__refs;
+wp_status wp__refs_add(wp__refs *refs, int64_t seq, int64_t claim_number, int64_t attempt,
+                       wp_error **err);
+void wp__refs_free(wp__refs *refs);
+
+typedef struct wp__finish_op {
+    wp_op base;
+    /* what is asked for */
+    wp__finish_kind kind;
+    wp_id owner;
+    const wp_id *ids;      /* by id: resolved first; NULL: `refs` are given */
+    const int64_t *claims; /* with ids; may be NULL */
+    size_t id_count;
+    const char *worker;
+    const char *reason;
+    int64_t delay_us; /* retry; 0: the backoff for each one's attempt */
+    int64_t lease_us; /* renew */
+    bool must_change; /* nothing changed is WP_E_LEASE_LOST */
+    void *owned[4];   /* freed with the operation: copies made for a host */
+    /* under way */
+    int phase;
+    wp__refs refs;
+    size_t given; /* how many of refs came with the request */
+    size_t done;  /* retry by backoff: how many of refs are dealt with */
+    wp__buf json;
+    /* which rows were changed */
+    int64_t *changed;
+    size_t changed_cap;
+} wp__finish_op;
+
+/* Begin one by refs: fill op->refs with wp__refs_add() before it runs. One statement. */
+void wp__finish_op_init(wp__finish_op *op, wp_store *store, wp__finish_kind kind,
+                        const wp_id *owner);
+/* Order rows by key and drop repeats: one lock order for everyone. */
+void wp__refs_sort(wp__refs *refs);
+/* Append {"seq":claim number, ...} for refs[from..to). */
+void wp__refs_json(wp__buf *out, const wp__refs *refs, size_t from, size_t to);
+
+/* ---- reap ---- */
+
+enum { WP__REAP_PAGE = 500 };
+
+typedef struct wp__reap_op {
+    wp_op base;
+    const char *worker; /* recorded on those that fail */
+    int phase;
+    size_t done;
+    struct wp__expired *rows;
+    size_t row_count;
+    wp__buf json;
+    /* results */
+    size_t leases;  /* expired leases met: at most a page */
+    size_t retried; /* of them, given back */
+    size_t failed;  /* of them, at their limit of attempts */
+    size_t expired; /* messages past their expiry: at most a page */
+} wp__reap_op;
+/* One page of expired leases and one of expired messages; run again while a page was full. */
+void wp__reap_op_init(wp__reap_op *op, wp_store *store, const char *worker);
+
+/* One read: whether there is anything to reap. */
+wp_status wp__outbox_reap_needed(bool *out, wp_store *store, wp_conn *conn, wp_error **err);
+/* One read: when the first ready message of these topics may be tried; INT64_MAX: there is none. */
+wp_status wp__outbox_next_due(int64_t *out_us, wp_store *store, wp_conn *conn, const char *topics,
+                              wp_error **err);
+
+#endif

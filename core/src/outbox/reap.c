@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reap: expired leases become retries or dead letters, and messages past their expiry fail. One
+ * operation deals with one page, in one transaction; the caller goes on while pages are full. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "db/store.h"
+#include "outbox/outbox.h"
+
+enum { PHASE_START, PHASE_FIND, PHASE_CHANGE, PHASE_EXPIRE, PHASE_END };
+
+/* A lease that is over. */
+typedef struct wp__expired {
+    wp__claim_ref ref;
+    wp_id owner;
+    bool fails; /* its limit of attempts is reached */
+} wp__expired;
+
+/* Same owner, same fate, same attempt: one statement changes them together. */
+static int compare_expired(const void *left, const void *right)
+{
+    const wp__expired *a = left;
+    const wp__expired *b = right;
+    int order = memcmp(a->owner.bytes, b->owner.bytes, sizeof a->owner.bytes);
+    if (order == 0)
+        order = (int)a->fails - (int)b->fails;
+    if (order == 0)
+        order = (a->ref.attempt > b->ref.attempt) - (a->ref.attempt < b->ref.attempt);
+    if (order == 0)
+        order = (a->ref.seq > b->ref.seq) - (a->ref.seq < b->ref.seq);
+    return order;
+}
+
+static bool same_group(const wp__expired *a, const wp__expired *b)
+{
+    return memcmp(a->owner.bytes, b->owner.bytes, sizeof a->owner.bytes) == 0 &&
+           a->fails == b->fails && a->ref.attempt == b->ref.attempt;
+}
+
+static wp_status use_group(wp__reap_op *self, wp_error **err)
+{
+    const wp_config *config = wp__store_config(self->base.store);
+    const wp__expired *first = &self->rows[self->done];
+    wp_op *op = &self->base;
+    wp__refs refs = {0};
+    wp_status st = WP_OK;
+    while (st == WP_OK && self->done < self->row_count &&
+           same_group(first, &self->rows[self->done])) {
+        const wp__claim_ref *ref = &self->rows[self->done++].ref;
+        st = wp__refs_add(&refs, ref->seq, ref->claim_number, ref->attempt, err);
+    }
+    wp__buf_clear(&self->json);
+    if (st == WP_OK)
+        wp__refs_json(&self->json, &refs, 0, refs.count);
+    wp__refs_free(&refs);
+    if (st == WP_OK && self->json.failed)
+        st = wp__fail_nomem(err);
+    if (st != WP_OK)
+        return st;
+    wp__op_set_textn(op, WP__P_CLAIMS, self->json.data, self->json.len);
+    wp__op_set_id(op, WP__P_OWNER, &first->owner);
+    wp__op_set_text(op, WP__P_REASON, "lease expired");
+    wp__op_set_int(op, WP__P_STATUS, WP_MESSAGE_FAILED);
+    wp__op_set_int(op, WP__P_ATTEMPTS, 1);
+    wp__op_set_int(op, WP__P_DELAY,
+                   wp__backoff_us(first->ref.attempt, &config->worker, config->worker_jitter));
+    wp__op_use(op, first->fails ? WP__SQL_OUTBOX_FINISH : WP__SQL_OUTBOX_RETRY, 1);
+    return WP_OK;
+}
+
+static wp_status reap_next(wp_op *op, wp_error **err)
+{
+    wp__reap_op *self = (wp__reap_op *)op;
+    if (self->phase == PHASE_START) {
+        wp__op_set_int(op, WP__P_NOW, wp__store_now_us(op->store));
+        wp__op_set_int(op, WP__P_BATCH, WP__REAP_PAGE);
+        wp__op_set_text(op, WP__P_WORKER, self->worker);
+        self->phase = PHASE_FIND;
+        wp__op_use(op, WP__SQL_OUTBOX_FIND_EXPIRED, 5);
+        return WP_OK;
+    }
+    if (self->phase == PHASE_FIND) {
+        if (self->row_count > 1)
+            qsort(self->rows, self->row_count, sizeof *self->rows, compare_expired);
+        self->leases = self->row_count;
+        self->phase = PHASE_CHANGE;
+    }
+    if (self->phase == PHASE_CHANGE && self->done < self->row_count)
+        return use_group(self, err);
+    if (self->phase == PHASE_CHANGE) {
+        self->phase = PHASE_EXPIRE;
+        wp__op_set_text(op, WP__P_REASON, "expired");
+        wp__op_use(op, WP__SQL_OUTBOX_EXPIRE, 1);
+    } else if (self->phase == PHASE_EXPIRE) {
+        self->phase = PHASE_END;
+    }
+    return WP_OK;
+}
+
+static wp_status note_expired(wp__reap_op *self, const wp__value *columns, wp_error **err)
+{
+    wp__expired *row;
+    int64_t max_attempts = 0;
+    wp_status st;
+    if (!self->rows && !(self->rows = calloc(WP__REAP_PAGE, sizeof *self->rows)))
+        return wp__fail_nomem(err);
+    if (self->row_count == WP__REAP_PAGE)
+        return wp__fail(err, WP_E_INTERNAL, "a page of expired leases is longer than a page");
+    row = &self->rows[self->row_count];
+    if ((st = wp__column_int(&row->ref.seq, &columns[0], err)) != WP_OK ||
+        (st = wp__column_int(&row->ref.attempt, &columns[1], err)) != WP_OK ||
+        (st = wp__column_int(&row->ref.claim_number, &columns[2], err)) != WP_OK ||
+        (st = wp__column_int_or(&max_attempts, &columns[3], 0, err)) != WP_OK ||
+        (st = wp__column_id(&row->owner, &columns[4], err)) != WP_OK)
+        return st;
+    if (max_attempts <= 0) /* claimed by hand */
+        max_attempts = wp__store_config(self->base.store)->worker.max_attempts;
+    row->fails = row->ref.attempt + 1 >= max_attempts;
+    self->row_count++;
+    return WP_OK;
+}
+
+static wp_status reap_row(wp_op *op, const wp__value *columns, wp_error **err)
+{
+    wp__reap_op *self = (wp__reap_op *)op;
+    if (self->phase == PHASE_FIND)
+        return note_expired(self, columns, err);
+    if (self->phase == PHASE_EXPIRE)
+        self->expired++;
+    else if (op->statement == WP__SQL_OUTBOX_FINISH)
+        self->failed++;
+    else
+        self->retried++;
+    return WP_OK;
+}
+
+static void reap_rewind(wp_op *op)
+{
+    wp__reap_op *self = (wp__reap_op *)op;
+    self->phase = PHASE_START;
+    self->done = 0;
+    self->row_count = 0;
+    self->leases = self->retried = self->failed = self->expired = 0;
+}
+
+static void reap_destroy(wp_op *op)
+{
+    wp__reap_op *self = (wp__reap_op *)op;
+    free(self->rows);
+    wp__buf_free(&self->json);
+}
+
+static const wp__op_class reap_class = {.next = reap_next,
+                                        .row = reap_row,
+                                        .rewind = reap_rewind,
+                                        .destroy = reap_destroy,
+                                        .writes = true};
+
+void wp__reap_op_init(wp__reap_op *op, wp_store *store, const char *worker)
+{
+    *op = (wp__reap_op){.worker = worker};
+    wp__op_init(&op->base, &reap_class, store);
+}
+
+/* ---- is there anything? ------------------------------------------------------------------- */
+
+typedef struct probe_op {
+    wp_op base;
+    int step;
+    int64_t needed;
+} probe_op;
+
+static wp_status probe_next(wp_op *op, wp_error **err)
+{
+    (void)err;
+    if (((probe_op *)op)->step++ == 0) {
+        wp__op_set_int(op, WP__P_NOW, wp__store_now_us(op->store));
+        wp__op_use(op, WP__SQL_OUTBOX_REAP_PROBE, 1);
+    }
+    return WP_OK;
+}
+
+static wp_status probe_row(wp_op *op, const wp__value *columns, wp_error **err)
+{
+    return wp__column_int(&((probe_op *)op)->needed, &columns[0], err);
+}
+
+static void probe_rewind(wp_op *op)
+{
+    ((probe_op *)op)->step = 0;
+}
+
+wp_status wp__outbox_reap_needed(bool *out, wp_store *store, wp_conn *conn, wp_error **err)
+{
+    static const wp__op_class cls = {
+        .next = probe_next, .row = probe_row, .rewind = probe_rewind, .single = true};
+    probe_op op = {0};
+    wp_status st;
+    wp__op_init(&op.base, &cls, store);
+    st = wp__store_run(store, conn, &op.base, err);
+    if (st == WP_OK)
+        *out = op.needed != 0;
+    wp__op_fini(&op.base);
+    return st;
+}
+
+wp_status wp_outbox_reap(size_t *changed, wp_store *store, wp_error **err)
+{
+    size_t total = 0;
+    bool full = true;
+    wp_status st = wp__store_check(store, err);
+    while (st == WP_OK && full) {
+        wp__reap_op op;
+        wp__reap_op_init(&op, store, NULL);
+        st = wp__store_run(store, NULL, &op.base, err);
+        total += op.retried + op.failed + op.expired;
+        full = op.leases == WP__REAP_PAGE || op.expired == WP__REAP_PAGE;
+        wp__op_fini(&op.base);
+    }
+    if (st != WP_OK)
+        return st;
+    if (total) {
+        WP__LOG(wp__store_log(store), WP_LOG_INFO, "reaped",
+                WP__F_TEXT("StoreId", wp_store_id(store)), WP__F_INT("Count", total));
+        wp__store_notify(store);
+    }
+    wp__log_pump(wp__store_log(store));
+    if (changed)
+        *changed = total;
+    return WP_OK;
+}

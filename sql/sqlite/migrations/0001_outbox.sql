@@ -1,0 +1,90 @@
+-- 0001_outbox: messages, the work that is left of them, and what was finished.
+
+-- One row a message, written in the app's transaction and never changed.
+CREATE TABLE {outbox} (
+    seq INTEGER PRIMARY KEY,
+    id BLOB NOT NULL,
+    topic TEXT NOT NULL,
+    payload TEXT NOT NULL,
+    headers TEXT,
+    correlation_id TEXT,
+    ordering_key TEXT,
+    unique_key TEXT,
+    created_at INTEGER NOT NULL,
+    due_at INTEGER NOT NULL,
+    expires_at INTEGER
+);
+CREATE UNIQUE INDEX {outbox_id} ON {outbox} (id);
+
+-- One narrow row for each unfinished message; it goes when the message is finished.
+-- status: 0 ready, 1 in progress, 4 blocked behind an earlier message with its ordering key.
+CREATE TABLE {outbox_work} (
+    seq INTEGER PRIMARY KEY,
+    topic TEXT NOT NULL,
+    status INTEGER NOT NULL,
+    next_attempt_at INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    claim_number INTEGER NOT NULL,
+    max_attempts INTEGER,
+    owner_token BLOB,
+    locked_until INTEGER,
+    ordering_key TEXT,
+    unique_key TEXT,
+    expires_at INTEGER,
+    last_error TEXT
+);
+CREATE INDEX {outbox_work_ready} ON {outbox_work} (topic, next_attempt_at) WHERE status = 0;
+CREATE INDEX {outbox_work_leased} ON {outbox_work} (locked_until) WHERE status = 1;
+CREATE INDEX {outbox_work_key} ON {outbox_work} (ordering_key) WHERE ordering_key IS NOT NULL;
+CREATE UNIQUE INDEX {outbox_work_unique} ON {outbox_work} (unique_key) WHERE unique_key IS NOT NULL;
+CREATE INDEX {outbox_work_expires} ON {outbox_work} (expires_at) WHERE expires_at IS NOT NULL;
+
+-- One row for each finished message. status: 2 done, 3 failed (a dead letter).
+CREATE TABLE {outbox_finished} (
+    seq INTEGER PRIMARY KEY,
+    status INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    claim_number INTEGER NOT NULL,
+    finished_at INTEGER NOT NULL,
+    finished_by TEXT,
+    last_error TEXT
+);
+CREATE INDEX {outbox_finished_failed} ON {outbox_finished} (finished_at) WHERE status = 3;
+
+-- An enqueue is one insert into the message table; the work row comes with it.
+CREATE TRIGGER {outbox_enqueued} AFTER INSERT ON {outbox}
+BEGIN
+    INSERT INTO {outbox_work} (seq, topic, status, next_attempt_at, attempt, claim_number, ordering_key, unique_key, expires_at)
+    VALUES (
+        NEW.seq, NEW.topic,
+        CASE WHEN NEW.ordering_key IS NOT NULL
+              AND EXISTS (SELECT 1 FROM {outbox_work} AS w WHERE w.ordering_key = NEW.ordering_key)
+             THEN 4 ELSE 0 END,
+        NEW.due_at, 0, 0, NEW.ordering_key, NEW.unique_key, NEW.expires_at);
+END;
+
+-- To finish a message is one insert into the finished table; the work row goes with it.
+CREATE TRIGGER {outbox_ended} AFTER INSERT ON {outbox_finished}
+BEGIN
+    DELETE FROM {outbox_work} WHERE seq = NEW.seq;
+END;
+
+-- When a message with an ordering key goes, the next one with that key may run.
+CREATE TRIGGER {outbox_unblocked} AFTER DELETE ON {outbox_work} WHEN OLD.ordering_key IS NOT NULL
+BEGIN
+    UPDATE {outbox_work} SET status = 0
+    WHERE status = 4
+      AND seq = (SELECT w.seq FROM {outbox_work} AS w WHERE w.ordering_key = OLD.ordering_key ORDER BY w.seq LIMIT 1);
+END;
+
+-- For people: every message with its state, as one table.
+CREATE VIEW {outbox_all} AS
+SELECT
+    m.seq, m.id, m.topic, coalesce(f.status, w.status) AS status,
+    coalesce(f.attempt, w.attempt) AS attempt, w.next_attempt_at, w.owner_token, w.locked_until,
+    coalesce(f.claim_number, w.claim_number) AS claim_number,
+    f.finished_at, f.finished_by, coalesce(f.last_error, w.last_error) AS last_error,
+    m.correlation_id, m.ordering_key, m.unique_key, m.headers, m.created_at, m.due_at, m.expires_at, m.payload
+FROM {outbox} AS m
+LEFT JOIN {outbox_work} AS w ON w.seq = m.seq
+LEFT JOIN {outbox_finished} AS f ON f.seq = m.seq;

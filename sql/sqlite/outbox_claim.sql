@@ -1,0 +1,16 @@
+-- outbox_claim: lease up to :batch due messages of the JSON array :topics to :owner for :lease us.
+UPDATE {outbox_work}
+SET status = 1, owner_token = :owner, locked_until = :now + :lease,
+    claim_number = claim_number + 1, max_attempts = :max_attempts
+WHERE seq IN (
+    SELECT w.seq
+    FROM json_each(:topics) AS t CROSS JOIN {outbox_work} AS w
+    WHERE w.seq IN (
+        SELECT c.seq FROM {outbox_work} AS c
+        WHERE c.status = 0 AND c.topic = t.value AND c.next_attempt_at <= :now
+          AND (c.expires_at IS NULL OR c.expires_at > :now)
+        ORDER BY c.next_attempt_at, c.seq
+        LIMIT :batch)
+    ORDER BY w.next_attempt_at, w.seq
+    LIMIT :batch)
+RETURNING seq

@@ -1,0 +1,3 @@
+-- outbox_reap_probe: whether a lease or a waiting message has expired.
+SELECT EXISTS (SELECT 1 FROM {outbox_work} AS w WHERE w.status = 1 AND w.locked_until <= :now)
+    OR EXISTS (SELECT 1 FROM {outbox_work} AS w WHERE w.expires_at <= :now AND w.status <> 1)

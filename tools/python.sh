@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The Python binding: installs, passes its tests, and has the types that it says.
+set -euo pipefail
+. tools/common.sh
+
+tools/venv.sh
+timeout 300 build/venv/bin/python -m pytest -p no:cacheprovider bindings/python/tests
+build/venv/bin/python -m mypy --strict --cache-dir build/mypy bindings/python/waypost tools
