@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # clang-tidy (.clang-tidy) and cppcheck over the library, examples and benchmarks; both must be
-# silent.
+# silent. Also: no source or test is missing in the lists of CMake.
 set -euo pipefail
 . tools/common.sh
 
@@ -9,9 +9,20 @@ configure release -DWAYPOST_BUILD_BENCH=ON
 build release generated/sql_ids.h >/dev/null
 mapfile -t sources < <(files '*.c' | grep -v '^tests/')
 
+status=0
+unlisted() { # unlisted LIST FOLDER NAME-PATTERN: the files below FOLDER that LIST does not name
+    find "$2" -name "$3" | sort | while IFS= read -r file; do
+        grep -qF "${file#tests/}" "$1" || echo "$file: not listed in $1"
+    done
+}
+missing=$(unlisted CMakeLists.txt core/src '*.c'; unlisted tests/CMakeLists.txt tests 'test_*.c')
+if [ -n "$missing" ]; then
+    echo "$missing"
+    status=1
+fi
+
 # One file a process: the analyzer's va_list checker confuses several. Its counts of suppressed
 # warnings go to the error stream, like its real errors.
-status=0
 printf '%s\n' "${sources[@]}" |
     xargs -P "$jobs" -n 1 clang-tidy --quiet -p build/release 2>build/clang-tidy.err || status=1
 grep -vE '^[0-9]+ warnings?( and [0-9]+ errors?)? generated|^Suppressed|^Use -' \

@@ -107,8 +107,7 @@ wp_status wp_message_set_correlation_id(wp_message *message, const char *correla
                     correlation_id, err);
 }
 
-wp_status wp_message_set_ordering_key(wp_message *message, const char *ordering_key,
-                                      wp_error **err)
+wp_status wp_message_set_ordering_key(wp_message *message, const char *ordering_key, wp_error **err)
 {
     return set_name(message ? &message->ordering_key : NULL, "ordering_key", message, ordering_key,
                     err);

@@ -118,8 +118,9 @@ static void test_clock_ref__first_owner_gone__still_runs(void **state)
 
 static void test_clock_format_utc__dates__are_those_of_the_c_library(void **state)
 {
-    static const int64_t days[] = {-719162, -719103, -134775, -25567, -1,    0,     58,     59,
-                                   789,     790,     10956,   11016,  11017, 20785, 157113, 2932896};
+    static const int64_t days[] = {-719162, -719103, -134775, -25567, -1,    0,
+                                   58,      59,      789,     790,    10956, 11016,
+                                   11017,   20785,   157113,  2932896};
     char want[32], got[28];
     struct tm tm;
     (void)state;

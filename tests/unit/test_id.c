@@ -61,8 +61,8 @@ static void test_id_new__many_threads__are_unique_and_rise_on_each(void **state)
     wp__thread threads[THREADS] = {{.started = false}};
     (void)state;
     for (size_t i = 0; i < THREADS; i++)
-        assert_int_equal(
-            wp__thread_start(&threads[i], "ids", make_ids, ids + i * EACH, NULL), WP_OK);
+        assert_int_equal(wp__thread_start(&threads[i], "ids", make_ids, ids + i * EACH, NULL),
+                         WP_OK);
     for (size_t i = 0; i < THREADS; i++)
         wp__thread_join(&threads[i]);
     for (size_t i = 1; i < THREADS * EACH; i++)

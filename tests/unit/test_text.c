@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +30,9 @@ static void test_utf8_check__valid_text__counts_utf16_units(void **state)
         {"\xEF\xBF\xBF", 1},
         {"\xF0\x90\x80\x80", 2},
         {"\xF4\x8F\xBF\xBF", 2},
-        {"12345678\xF0\x9F\x98\x80" "12345678", 18},
+        {"12345678\xF0\x9F\x98\x80"
+         "12345678",
+         18},
     };
     size_t units = 0;
     (void)state;
@@ -42,10 +45,25 @@ static void test_utf8_check__valid_text__counts_utf16_units(void **state)
 static void test_utf8_check__bad_text__tells_where(void **state)
 {
     static const char *const bad[] = {
-        "\x80",         "\xBF",         "\xC0\x80",         "\xC1\xBF",         "\xC2",
-        "\xC2" "A",     "\xE0\x9F\xBF", "\xE0\xA0",         "\xED\xA0\x80",     "\xED\xBF\xBF",
-        "\xE1\x80" "A", "\xF0\x8F\xBF\xBF", "\xF0\x90\x80", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80",
-        "\xFE",         "\xFF",
+        "\x80",
+        "\xBF",
+        "\xC0\x80",
+        "\xC1\xBF",
+        "\xC2",
+        "\xC2"
+        "A",
+        "\xE0\x9F\xBF",
+        "\xE0\xA0",
+        "\xED\xA0\x80",
+        "\xED\xBF\xBF",
+        "\xE1\x80"
+        "A",
+        "\xF0\x8F\xBF\xBF",
+        "\xF0\x90\x80",
+        "\xF4\x90\x80\x80",
+        "\xF5\x80\x80\x80",
+        "\xFE",
+        "\xFF",
     };
     static const char *const before[] = {"", "a", "1234567", "12345678", "12345678\xC3\xA9"};
     char text[64];
@@ -53,7 +71,7 @@ static void test_utf8_check__bad_text__tells_where(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         for (size_t j = 0; j < sizeof before / sizeof before[0]; j++) {
-            strcat(strcat(strcpy(text, before[j]), bad[i]), "");
+            (void)snprintf(text, sizeof text, "%s%s", before[j], bad[i]);
             assert_false(wp__utf8_check(text, strlen(text), NULL, &at));
             assert_int_equal(at, strlen(before[j]));
         }
@@ -126,14 +144,15 @@ static void test_text_clean__bad_bytes_and_controls__become_question_marks(void 
         wp__text_clean("a\n\tb\r\x01\x7F\xC2\x85\xFF\xE2\x82\xED\xA0\x80\xC3\xA9", 100, &failed);
     (void)state;
     assert_false(failed);
-    assert_string_equal(clean, "a\n\tb?????????\xC3\xA9" + 0);
+    assert_string_equal(clean, "a\n\tb??????????\xC3\xA9");
     free(clean);
 }
 
 static void test_text_clean__too_long__is_cut_between_characters(void **state)
 {
-    static const char *const want[] = {"", "a", "a", "a\xC3\xA9", "a\xC3\xA9", "a\xC3\xA9",
-                                       "a\xC3\xA9", "a\xC3\xA9\xF0\x9F\x98\x80"};
+    static const char *const want[] = {
+        "",          "a",         "a",         "a\xC3\xA9",
+        "a\xC3\xA9", "a\xC3\xA9", "a\xC3\xA9", "a\xC3\xA9\xF0\x9F\x98\x80"};
     (void)state;
     for (size_t max = 0; max < sizeof want / sizeof want[0]; max++) {
         char *clean = wp__text_clean("a\xC3\xA9\xF0\x9F\x98\x80", max, NULL);

@@ -175,8 +175,8 @@ static void test_thread__started__blocks_signals_and_knows_itself(void **state)
     wp__mutex_init(&l.lock);
     assert_false(wp__thread_is_self(&l.thread));
     wp__mutex_lock(&l.lock);
-    assert_int_equal(
-        wp__thread_start(&l.thread, "a name that is too long", look_around, &l, NULL), WP_OK);
+    assert_int_equal(wp__thread_start(&l.thread, "a name that is too long", look_around, &l, NULL),
+                     WP_OK);
     wp__mutex_unlock(&l.lock);
     assert_false(wp__thread_is_self(&l.thread));
     wp__thread_join(&l.thread);

@@ -41,11 +41,11 @@ WP_BEGIN_DECLS
 /** How a call ended. The values are part of the ABI and never change. */
 typedef enum wp_status {
     WP_OK = 0,
-    WP_E_ARGUMENT = 1,    /**< An argument is null, empty, malformed or too long. */
-    WP_E_RANGE = 2,       /**< A number is outside its stated range. */
-    WP_E_STATE = 3,       /**< The call does not fit the object's state: closed, forked, finished. */
-    WP_E_NOT_FOUND = 4,   /**< What was asked for does not exist. */
-    WP_E_LEASE_LOST = 5,  /**< The claim or lease is no longer held; nothing was changed. */
+    WP_E_ARGUMENT = 1,   /**< An argument is null, empty, malformed or too long. */
+    WP_E_RANGE = 2,      /**< A number is outside its stated range. */
+    WP_E_STATE = 3,      /**< The call does not fit the object's state: closed, forked, finished. */
+    WP_E_NOT_FOUND = 4,  /**< What was asked for does not exist. */
+    WP_E_LEASE_LOST = 5, /**< The claim or lease is no longer held; nothing was changed. */
     WP_E_UNAVAILABLE = 6, /**< The database cannot be reached, or stayed busy; try again. */
     WP_E_DB = 7,          /**< Any other database error; see SQLSTATE and native code. */
     WP_E_SCHEMA = 8,      /**< The schema is missing, or older than this library needs. */

@@ -14,13 +14,13 @@
 WP_BEGIN_DECLS
 
 /** Limits, the same on every engine. Lengths of names count UTF-16 code units. */
-#define WP_NAME_MAX 255                  /**< topic, correlation id, ordering key, unique key */
-#define WP_PAYLOAD_MAX 268435456         /**< payload: 256 MiB of UTF-8 */
-#define WP_HEADERS_MAX 65536             /**< headers as JSON: 64 KiB of UTF-8 */
-#define WP_REASON_MAX 4000               /**< a reason is cut to this many bytes, at a character */
-#define WP_BATCH_MAX 10000               /**< messages in one claim, or ids in one call */
-#define WP_LEASE_MS_MAX 86400000         /**< one day */
-#define WP_DELAY_MS_MAX 31536000000      /**< 365 days */
+#define WP_NAME_MAX 255                   /**< topic, correlation id, ordering key, unique key */
+#define WP_PAYLOAD_MAX 268435456          /**< payload: 256 MiB of UTF-8 */
+#define WP_HEADERS_MAX 65536              /**< headers as JSON: 64 KiB of UTF-8 */
+#define WP_REASON_MAX 4000                /**< a reason is cut to this many bytes, at a character */
+#define WP_BATCH_MAX 10000                /**< messages in one claim, or ids in one call */
+#define WP_LEASE_MS_MAX 86400000          /**< one day */
+#define WP_DELAY_MS_MAX 31536000000       /**< 365 days */
 #define WP_TIME_US_MAX 253402300799999999 /**< 9999-12-31T23:59:59.999999Z; the minimum is 0 */
 
 /* ---- a message to enqueue ----------------------------------------------------------------- */
@@ -46,8 +46,7 @@ WP_API wp_status wp_message_set_due_us(wp_message *message, int64_t due_us, wp_e
  * @param delay_ms  0 to WP_DELAY_MS_MAX. Replaces set_due_us() and is replaced by it. */
 WP_API wp_status wp_message_set_delay_ms(wp_message *message, int64_t delay_ms, wp_error **err);
 /** Fail the message with the reason "expired" instead of dispatching it from this instant on. */
-WP_API wp_status wp_message_set_expires_us(wp_message *message, int64_t expires_us,
-                                           wp_error **err);
+WP_API wp_status wp_message_set_expires_us(wp_message *message, int64_t expires_us, wp_error **err);
 /** Messages with the same ordering key run one at a time, in the order of their enqueue. NULL or
  * empty: none. */
 WP_API wp_status wp_message_set_ordering_key(wp_message *message, const char *ordering_key,
@@ -76,9 +75,9 @@ WP_API wp_status wp_outbox_enqueue(wp_id *id, int *duplicate, wp_store *store, w
  * @param ids         gets `count` ids
  * @param duplicates  may be NULL; gets `count` flags, also for duplicates within the call
  * @param count       up to WP_BATCH_MAX; 0 does nothing */
-WP_API wp_status wp_outbox_enqueue_many(wp_id *ids, int *duplicates, wp_store *store,
-                                        wp_conn *conn, const wp_message *const *messages,
-                                        size_t count, wp_error **err);
+WP_API wp_status wp_outbox_enqueue_many(wp_id *ids, int *duplicates, wp_store *store, wp_conn *conn,
+                                        const wp_message *const *messages, size_t count,
+                                        wp_error **err);
 /** The same, as an operation for a connection of the host's. The messages are copied. */
 WP_API wp_status wp_outbox_enqueue_op(wp_op **out, wp_store *store,
                                       const wp_message *const *messages, size_t count,
@@ -141,9 +140,9 @@ WP_API void wp_claim_free(WP_OWN wp_claim *claim);
 
 /** Finish messages as done.
  * @param worker  may be NULL: the name to record as the finisher, up to 255 code units */
-WP_API wp_status wp_outbox_ack(size_t *changed, wp_store *store, wp_conn *conn,
-                               const wp_id *owner, const wp_id *ids, const int64_t *claims,
-                               size_t count, const char *worker, wp_error **err);
+WP_API wp_status wp_outbox_ack(size_t *changed, wp_store *store, wp_conn *conn, const wp_id *owner,
+                               const wp_id *ids, const int64_t *claims, size_t count,
+                               const char *worker, wp_error **err);
 /** Give messages back after a failed attempt: attempt + 1, to be tried again after a delay.
  * @param delay_ms  1 to WP_DELAY_MS_MAX; 0: the backoff of the store's `worker.backoff_*`
  * @param reason    may be NULL; stored as the last error */
@@ -152,9 +151,9 @@ WP_API wp_status wp_outbox_abandon(size_t *changed, wp_store *store, wp_conn *co
                                    size_t count, int64_t delay_ms, const char *reason,
                                    wp_error **err);
 /** Finish messages as failed, for ever. @param reason  may be NULL; stored as the last error */
-WP_API wp_status wp_outbox_fail(size_t *changed, wp_store *store, wp_conn *conn,
-                                const wp_id *owner, const wp_id *ids, const int64_t *claims,
-                                size_t count, const char *reason, wp_error **err);
+WP_API wp_status wp_outbox_fail(size_t *changed, wp_store *store, wp_conn *conn, const wp_id *owner,
+                                const wp_id *ids, const int64_t *claims, size_t count,
+                                const char *reason, wp_error **err);
 /** Give messages back that were never started: at once, attempt unchanged. */
 WP_API wp_status wp_outbox_release(size_t *changed, wp_store *store, wp_conn *conn,
                                    const wp_id *owner, const wp_id *ids, const int64_t *claims,
@@ -215,12 +214,12 @@ typedef struct wp_outbox_stats wp_outbox_stats;
 
 /** A number that wp_outbox_stats_value() gives. */
 typedef enum wp_outbox_stat {
-    WP_STAT_READY = 0,             /**< claimable now */
-    WP_STAT_SCHEDULED = 1,         /**< due or tried again later */
-    WP_STAT_IN_PROGRESS = 2,       /**< claimed */
-    WP_STAT_BLOCKED = 3,           /**< behind an ordering key */
-    WP_STAT_DONE = 4,              /**< finished with success */
-    WP_STAT_FAILED = 5,            /**< dead letters */
+    WP_STAT_READY = 0,              /**< claimable now */
+    WP_STAT_SCHEDULED = 1,          /**< due or tried again later */
+    WP_STAT_IN_PROGRESS = 2,        /**< claimed */
+    WP_STAT_BLOCKED = 3,            /**< behind an ordering key */
+    WP_STAT_DONE = 4,               /**< finished with success */
+    WP_STAT_FAILED = 5,             /**< dead letters */
     WP_STAT_OLDEST_READY_AGE_US = 6 /**< age of the oldest claimable message, since it was due */
 } wp_outbox_stat;
 

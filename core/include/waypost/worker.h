@@ -21,9 +21,7 @@ typedef struct wp_worker wp_worker;
 typedef struct wp_delivery wp_delivery;
 
 /** Where deliveries come from. */
-typedef enum wp_source {
-    WP_SOURCE_OUTBOX = 1
-} wp_source;
+typedef enum wp_source { WP_SOURCE_OUTBOX = 1 } wp_source;
 
 /** What a handler answers. 0 and any other unknown value count as a failure to be retried. */
 typedef enum wp_outcome {
@@ -131,8 +129,8 @@ WP_API wp_cancel wp_delivery_cancelled(const wp_delivery *delivery);
  * cancellation signals, on a thread of its own; each delivery is given once for each reason.
  * @param out  the caller's: wp_delivery_free()
  * @return WP_OK; WP_E_TIMEOUT; WP_E_STOPPED: the worker has ended, there will be no more. */
-WP_API wp_status wp_worker_next_cancelled(wp_delivery **out, wp_worker *worker,
-                                          int64_t timeout_ms, wp_error **err);
+WP_API wp_status wp_worker_next_cancelled(wp_delivery **out, wp_worker *worker, int64_t timeout_ms,
+                                          wp_error **err);
 
 /** Finish a delivery. The outcome is written soon after, together with others; see
  * wp_delivery_settle().

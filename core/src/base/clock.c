@@ -21,8 +21,8 @@
 struct wp_clock {
     bool manual;
     atomic_int refs;
-    wp__mutex lock;        /* of all changes, and of the sleepers */
-    _Atomic int64_t utc;   /* read without the lock */
+    wp__mutex lock;      /* of all changes, and of the sleepers */
+    _Atomic int64_t utc; /* read without the lock */
     _Atomic int64_t mono;
     wp__clock_sleeper *sleepers;
 };

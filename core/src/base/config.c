@@ -69,7 +69,7 @@ static const property properties[] = {
      "How long to wait for another writer before giving up, in milliseconds."},
     {"store.sqlite_synchronous", PROP_ENUM, AT(synchronous), 0, 0, "normal", sync_choices, false,
      "SQLite's `synchronous` on the store's own connections. With `normal`, a power failure may "
-     "undo the last commits in WAL mode: messages are then delivered again."},
+     "undo their last commits (in WAL mode); never with `full`."},
     {"log.level", PROP_ENUM, AT(log_level), 0, 0, "info", level_choices, false,
      "The least level that is logged."},
     {"worker.name", PROP_TEXT, AT(worker_name), 0, 255, "", NULL, false,
@@ -207,7 +207,7 @@ static wp_status bad_value(const property *prop, wp_error **err)
 
 static bool read_bool(bool *out, const char *value)
 {
-    static const choice words[] = {{"true", 1}, {"false", 0}, {"1", 1},  {"0", 0}, {"yes", 1},
+    static const choice words[] = {{"true", 1}, {"false", 0}, {"1", 1},   {"0", 0}, {"yes", 1},
                                    {"no", 0},   {"on", 1},    {"off", 0}, {NULL, 0}};
     const choice *c = words;
     while (c->name && !same(c->name, value, SIZE_MAX))
@@ -421,7 +421,9 @@ wp_status wp__config_copy(wp_config **out, const wp_config *config, wp_error **e
 /* Exchange the contents, so that what was loaded into a copy takes effect at once. */
 static void swap(wp_config *a, wp_config *b)
 {
-    wp_config kept = *a;
+    wp_config kept;
+    assert(a && b);
+    kept = *a;
     *a = *b;
     *b = kept;
 }
@@ -436,7 +438,9 @@ wp_status wp_config_set(wp_config *config, const char *key, const char *value, w
     const property *prop = NULL;
     if (!config || !key || !value)
         return wp__fail(err, WP_E_ARGUMENT, "%s is null",
-                        !config ? "config" : !key ? "key" : "value");
+                        !config ? "config"
+                        : !key  ? "key"
+                                : "value");
     prop = find(key);
     if (!prop)
         return unknown_key(key, err);
@@ -449,7 +453,10 @@ wp_status wp_config_get(char **out, const wp_config *config, const char *key, wp
     wp__buf text = {0};
     char *taken = NULL;
     if (!out || !config || !key)
-        return wp__fail(err, WP_E_ARGUMENT, "%s is null", !out ? "out" : !config ? "config" : "key");
+        return wp__fail(err, WP_E_ARGUMENT, "%s is null",
+                        !out      ? "out"
+                        : !config ? "config"
+                                  : "key");
     prop = find(key);
     if (!prop)
         return unknown_key(key, err);
@@ -529,7 +536,8 @@ static wp_status load_object(json_load *load, json_t *object, wp_error **err)
     wp_status st = WP_OK;
     const char *key = NULL;
     json_t *value = NULL;
-    json_object_foreach(object, key, value) {
+    json_object_foreach(object, key, value)
+    {
         wp__buf_text(&load->key, key);
         if (json_is_object(value))
             wp__buf_text(&load->key, ".");
@@ -600,7 +608,9 @@ static void env_name(char *out, size_t size, const char *key)
     size_t i = 0;
     (void)snprintf(out, size, "%s%s", env_prefix, key);
     for (i = 0; out[i]; i++)
-        out[i] = out[i] == '.' ? '_' : out[i] >= 'a' && out[i] <= 'z' ? (char)(out[i] - 32) : out[i];
+        out[i] = out[i] == '.'                    ? '_'
+                 : out[i] >= 'a' && out[i] <= 'z' ? (char)(out[i] - 32)
+                                                  : out[i];
 }
 
 /* Set what the variable "NAME=value" says. */
@@ -703,18 +713,18 @@ wp_status wp_config_describe(char **out, wp_error **err)
 wp_status wp_config_set_log(wp_config *config, wp_log_fn fn, void *user,
                             void (*destroy)(void *user), wp_error **err)
 {
-    wp__log_sink *sink = NULL;
+    wp__log_sink *sink = NULL, *old = NULL;
     wp_status st = WP_OK;
-    if (!config)
-        st = wp__fail(err, WP_E_ARGUMENT, "config is null");
-    if (st != WP_OK || !fn) {
+    if (!config || !fn) {
         if (destroy)
             destroy(user);
-    } else {
-        st = wp__log_sink_new(&sink, fn, user, destroy, err); /* destroys if it fails */
+    } else { /* destroys by itself if it fails */
+        st = wp__log_sink_new(&sink, fn, user, destroy, err);
     }
+    if (!config)
+        return wp__fail(err, WP_E_ARGUMENT, "config is null");
     if (st == WP_OK) {
-        wp__log_sink *old = config->log_sink;
+        old = config->log_sink;
         config->log_sink = sink;
         wp__log_sink_free(old);
     }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define WP__ERROR_IMPLEMENTATION
 #include "base/error.h"
 
 #include <assert.h>
@@ -40,20 +41,34 @@ const char *wp_version(void)
 const char *wp_status_name(wp_status status)
 {
     switch (status) {
-    case WP_OK: return "ok";
-    case WP_E_ARGUMENT: return "bad argument";
-    case WP_E_RANGE: return "out of range";
-    case WP_E_STATE: return "wrong state";
-    case WP_E_NOT_FOUND: return "not found";
-    case WP_E_LEASE_LOST: return "lease lost";
-    case WP_E_UNAVAILABLE: return "unavailable";
-    case WP_E_DB: return "database error";
-    case WP_E_SCHEMA: return "schema missing or old";
-    case WP_E_CONFIG: return "bad configuration";
-    case WP_E_NOMEM: return "out of memory";
-    case WP_E_TIMEOUT: return "timeout";
-    case WP_E_STOPPED: return "stopped";
-    case WP_E_INTERNAL: return "internal error";
+    case WP_OK:
+        return "ok";
+    case WP_E_ARGUMENT:
+        return "bad argument";
+    case WP_E_RANGE:
+        return "out of range";
+    case WP_E_STATE:
+        return "wrong state";
+    case WP_E_NOT_FOUND:
+        return "not found";
+    case WP_E_LEASE_LOST:
+        return "lease lost";
+    case WP_E_UNAVAILABLE:
+        return "unavailable";
+    case WP_E_DB:
+        return "database error";
+    case WP_E_SCHEMA:
+        return "schema missing or old";
+    case WP_E_CONFIG:
+        return "bad configuration";
+    case WP_E_NOMEM:
+        return "out of memory";
+    case WP_E_TIMEOUT:
+        return "timeout";
+    case WP_E_STOPPED:
+        return "stopped";
+    case WP_E_INTERNAL:
+        return "internal error";
     }
     return "unknown status";
 }
@@ -106,7 +121,7 @@ static char *format(const char *prefix, const char *fmt, va_list args)
     size_t len = 0;
     if (vsnprintf(raw, sizeof raw, fmt, args) < 0)
         raw[0] = '\0'; /* an encoding error of the C library; an empty message is still one */
-    if (prefix) { /* "text: prefix", see wp__error_context() */
+    if (prefix) {      /* "text: prefix", see wp__error_context() */
         len = strlen(raw);
         (void)snprintf(raw + len, sizeof raw - len, ": %s", prefix);
     }

@@ -35,4 +35,11 @@ void wp__error_set_outcome_unknown(wp_error **err);
 /* Hand an error on: *to gets `from` (NULL allowed), or `from` is freed if `to` is NULL. */
 void wp__error_move(wp_error **to, wp_error *from);
 
+/* What the analyzer cannot see across files: these never return WP_OK. */
+#if defined(__clang_analyzer__) && !defined(WP__ERROR_IMPLEMENTATION)
+#define wp__fail(err, code, ...) (wp__fail((err), (code), __VA_ARGS__), (code))
+#define wp__fail_db(err, code, ...) (wp__fail_db((err), (code), __VA_ARGS__), (code))
+#define wp__fail_nomem(err) (wp__fail_nomem(err), WP_E_NOMEM)
+#endif
+
 #endif

@@ -114,6 +114,7 @@ wp_status wp_id_parse(wp_id *out, const char *text, wp_error **err)
     *out = id;
     return WP_OK;
 bad:
-    return wp__fail(err, WP_E_ARGUMENT, "text is not an id of the form "
-                                        "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx");
+    return wp__fail(err, WP_E_ARGUMENT,
+                    "text is not an id of the form "
+                    "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx");
 }

@@ -201,8 +201,7 @@ static void deliver(const wp__log_sink *sink, record *list, uint64_t dropped)
     }
     if (dropped > 0) {
         wp__buf_fmt(&json, "{\"Count\":%llu}", (unsigned long long)dropped);
-        sink->fn(sink->user, WP_LOG_WARNING, "log records dropped",
-                 json.failed ? "{}" : json.data);
+        sink->fn(sink->user, WP_LOG_WARNING, "log records dropped", json.failed ? "{}" : json.data);
         wp__buf_free(&json);
     }
 }

@@ -207,8 +207,8 @@ bool wp__thread_is_self(const wp__thread *thread)
 /* ---- process ------------------------------------------------------------------------------ */
 
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-static atomic_bool fork_seen;       /* the handler below is in place */
-static _Atomic int64_t process_id;  /* 0: not asked since the last fork */
+static atomic_bool fork_seen;      /* the handler below is in place */
+static _Atomic int64_t process_id; /* 0: not asked since the last fork */
 static _Atomic uint64_t generation;
 
 static void after_fork(void)

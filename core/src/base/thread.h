@@ -22,7 +22,7 @@ void wp__mutex_unlock(wp__mutex *mutex);
 typedef struct wp__cond {
     pthread_cond_t cond;
     pthread_mutex_t gate; /* manual clock only: what `cond` is waited for with, see thread.c */
-    wp_clock *clock; /* referenced */
+    wp_clock *clock;      /* referenced */
     wp__clock_sleeper sleeper;
 } wp__cond;
 void wp__cond_init(wp__cond *cond, wp_clock *clock);

@@ -2,7 +2,6 @@
 #include "base/waiter.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/text.h"
 
 /* As in thread.c: poll() does not count the time that the machine sleeps, deadlines do. */
@@ -92,8 +92,8 @@ void wp__waiter_free(wp__waiter *waiter)
 static bool is_remote(const char *directory)
 {
     static const unsigned remote[] = {
-        0x6969 /* NFS */,      0x517B /* SMB */,  0xFF534D42 /* CIFS */, 0xFE534D42 /* SMB2 */,
-        0x00C36400 /* Ceph */, 0x5346414F /* AFS */,
+        0x6969 /* NFS */,      0x517B /* SMB */,      0xFF534D42 /* CIFS */,
+        0xFE534D42 /* SMB2 */, 0x00C36400 /* Ceph */, 0x5346414F /* AFS */,
     };
     struct statfs info;
     size_t i = 0;
@@ -110,23 +110,18 @@ static bool is_remote(const char *directory)
 static char *resolve(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    char *directory = NULL, *real = realpath(path, NULL), *out = NULL;
-    size_t len = 0;
+    char *directory = NULL, *real = realpath(path, NULL);
+    wp__buf out = {0};
     if (real || *name == '\0')
         return real;
     directory = slash ? wp__text_ndup(path, (size_t)(slash - path) + 1) : wp__text_dup(".");
     real = directory ? realpath(directory, NULL) : NULL;
-    if (real) {
-        len = strlen(real) + strlen(name) + 2;
-        out = malloc(len);
-        if (out) {
-            strcpy(out, real);
-            strcat(strcat(out, "/"), name);
-        }
-    }
-    free(real);
     free(directory);
-    return out;
+    if (!real)
+        return NULL;
+    wp__buf_fmt(&out, "%s/%s", real, name);
+    free(real);
+    return wp__buf_take(&out);
 }
 
 bool wp__waiter_watch(wp__waiter *waiter, const char *path)

@@ -250,8 +250,9 @@ static void sqlite_tidy(wp_conn *conn, bool idle)
 {
     sqlite_conn *self = self_of(conn);
     self->impatient = true;
-    (void)sqlite3_wal_checkpoint_v2(
-        self->db, "main", idle ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    (void)sqlite3_wal_checkpoint_v2(self->db, "main",
+                                    idle ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE,
+                                    NULL, NULL);
     self->impatient = false;
 }
 
@@ -293,7 +294,8 @@ wp_status wp__sqlite_location(char **location, bool *memory, const char *url, wp
 {
     wp__buf text = {0};
     if (!*url)
-        return wp__fail(err, WP_E_CONFIG, "store.url names no file: sqlite:PATH or sqlite::memory:");
+        return wp__fail(err, WP_E_CONFIG,
+                        "store.url names no file: sqlite:PATH or sqlite::memory:");
     *memory = strcmp(url, ":memory:") == 0;
     if (*memory) {
         /* The memdb VFS shares a database by name among a process's connections. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/heap.h"
 #include "base/text.h"
 #include "base/thread.h"
 
@@ -30,9 +31,10 @@ wp_status wp__store_check(const wp_store *store, wp_error **err)
     if (!store)
         return wp__fail(err, WP_E_ARGUMENT, "store is NULL");
     if (store->pid != wp__process_id())
-        return wp__fail(err, WP_E_STATE,
-                        "store \"%s\" was opened by process %lld: a forked process must open its own",
-                        store->config->store_id, (long long)store->pid);
+        return wp__fail(
+            err, WP_E_STATE,
+            "store \"%s\" was opened by process %lld: a forked process must open its own",
+            store->config->store_id, (long long)store->pid);
     return WP_OK;
 }
 
@@ -147,8 +149,10 @@ void wp__store_unlisten(wp_store *store, wp__listener *listener)
 void wp__store_notify(wp_store *store)
 {
     wp__mutex_lock(&store->listen_mutex);
-    for (wp__listener *l = store->listeners; l; l = l->next)
+    for (wp__listener *l = store->listeners; l; l = l->next) {
+        atomic_store(&l->hinted, true);
         wp__waiter_signal(l->waiter);
+    }
     wp__mutex_unlock(&store->listen_mutex);
 }
 
@@ -162,6 +166,7 @@ static wp_status store_new(wp_store **out, const wp_config *config, wp_error **e
     wp_store *store = calloc(1, sizeof *store);
     if (!store)
         return wp__fail_nomem(err);
+    wp__heap_settle();
     store->pid = wp__process_id();
     atomic_init(&store->refs, 1);
     wp__mutex_init(&store->listen_mutex);
@@ -173,9 +178,10 @@ static wp_status store_new(wp_store **out, const wp_config *config, wp_error **e
     store->names = (wp__sql_names){.schema = store->config->store_schema,
                                    .outbox = store->config->outbox_table};
     if (strncmp(config->store_url, sqlite, sizeof sqlite - 1) != 0) {
-        st = wp__fail(err, WP_E_CONFIG,
-                      config->store_url[0] ? "store.url must be sqlite:PATH or sqlite::memory:"
-                                           : "store.url is not set: sqlite:PATH or sqlite::memory:");
+        st =
+            wp__fail(err, WP_E_CONFIG,
+                     config->store_url[0] ? "store.url must be sqlite:PATH or sqlite::memory:"
+                                          : "store.url is not set: sqlite:PATH or sqlite::memory:");
         goto done;
     }
     if ((st = wp__sqlite_location(&store->location, &store->memory,

@@ -3,6 +3,7 @@
 #ifndef WP__STORE_H
 #define WP__STORE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <waypost/store.h>
 
@@ -43,6 +44,7 @@ void wp__conn_close(wp_conn *conn);
 /* Wake-ups in this process: waiters that want to know of new work on this store. */
 typedef struct wp__listener {
     wp__waiter *waiter;
+    atomic_bool hinted;
     struct wp__listener *next;
     struct wp__listener *prev;
 } wp__listener;

@@ -77,7 +77,8 @@ void wp__op_set_id(wp_op *op, wp__param param, const wp_id *id)
 wp_status wp__column_int(int64_t *out, const wp__value *value, wp_error **err)
 {
     if (value->type != WP_VALUE_INT64)
-        return wp__fail(err, WP_E_DB, "a row of Waypost's tables does not hold a number where one belongs");
+        return wp__fail(err, WP_E_DB,
+                        "a row of Waypost's tables does not hold a number where one belongs");
     *out = value->i;
     return WP_OK;
 }
@@ -93,7 +94,8 @@ wp_status wp__column_int_or(int64_t *out, const wp__value *value, int64_t otherw
 wp_status wp__column_id(wp_id *out, const wp__value *value, wp_error **err)
 {
     if (value->type != WP_VALUE_BYTES || value->len != sizeof out->bytes)
-        return wp__fail(err, WP_E_DB, "a row of Waypost's tables does not hold an id where one belongs");
+        return wp__fail(err, WP_E_DB,
+                        "a row of Waypost's tables does not hold an id where one belongs");
     memcpy(out->bytes, value->p, sizeof out->bytes);
     return WP_OK;
 }

@@ -78,7 +78,8 @@ void wp__op_set_id(wp_op *op, wp__param param, const wp_id *id);
 /* For row(): read a column; the wrong type is an internal error, or a foreign hand in the tables. */
 wp_status wp__column_int(int64_t *out, const wp__value *value, wp_error **err);
 /* null gives `otherwise`. */
-wp_status wp__column_int_or(int64_t *out, const wp__value *value, int64_t otherwise, wp_error **err);
+wp_status wp__column_int_or(int64_t *out, const wp__value *value, int64_t otherwise,
+                            wp_error **err);
 wp_status wp__column_id(wp_id *out, const wp__value *value, wp_error **err);
 
 /* Advance; *more is false when the operation is finished. */

@@ -57,8 +57,7 @@ static wp_status add_quoted(wp__buf *out, const char *object, size_t len,
     }
     wp__buf_text(out, "\"");
     for (size_t i = 0; i < bare.len; i++)
-        wp__buf_add(out, bare.data[i] == '"' ? "\"\"" : &bare.data[i],
-                    bare.data[i] == '"' ? 2 : 1);
+        wp__buf_add(out, bare.data[i] == '"' ? "\"\"" : &bare.data[i], bare.data[i] == '"' ? 2 : 1);
     wp__buf_text(out, "\"");
     wp__buf_free(&bare);
     return WP_OK;
@@ -143,8 +142,8 @@ static wp_status render_statement(wp__sql_text *text, const wp__sql_source *sour
         while (end < len && is_word(sql[end]))
             end++;
         if (!find_param(&param, sql + pos + 1, end - pos - 1) || !note_param(text, param, style))
-            st = wp__fail(err, WP_E_INTERNAL, "statement %s: unknown parameter :%.*s",
-                          source->name, (int)(end - pos - 1), sql + pos + 1);
+            st = wp__fail(err, WP_E_INTERNAL, "statement %s: unknown parameter :%.*s", source->name,
+                          (int)(end - pos - 1), sql + pos + 1);
         if (style == WP_PARAM_NAMED)
             wp__buf_add(&out, sql + pos, end - pos);
         else

@@ -94,8 +94,8 @@ static wp_status use_change(wp__finish_op *self, size_t from, size_t to, int64_t
                             wp_error **err)
 {
     static const wp__sql_id statements[] = {
-        [WP__FINISH_ACK] = WP__SQL_OUTBOX_FINISH,      [WP__FINISH_RETRY] = WP__SQL_OUTBOX_RETRY,
-        [WP__FINISH_FAIL] = WP__SQL_OUTBOX_FINISH,     [WP__FINISH_RELEASE] = WP__SQL_OUTBOX_RELEASE,
+        [WP__FINISH_ACK] = WP__SQL_OUTBOX_FINISH,  [WP__FINISH_RETRY] = WP__SQL_OUTBOX_RETRY,
+        [WP__FINISH_FAIL] = WP__SQL_OUTBOX_FINISH, [WP__FINISH_RELEASE] = WP__SQL_OUTBOX_RELEASE,
         [WP__FINISH_RENEW] = WP__SQL_OUTBOX_RENEW,
     };
     wp_op *op = &self->base;
@@ -125,10 +125,9 @@ static wp_status next_backoff(wp__finish_op *self, wp_error **err)
         return WP_OK;
     while (to < self->refs.count && items[to].attempt == items[self->done].attempt)
         to++;
-    return use_change(self, self->done, to,
-                      wp__backoff_us(items[self->done].attempt, &config->worker,
-                                     config->worker_jitter),
-                      err);
+    return use_change(
+        self, self->done, to,
+        wp__backoff_us(items[self->done].attempt, &config->worker, config->worker_jitter), err);
 }
 
 static int compare_attempts(const void *left, const void *right)
@@ -310,8 +309,7 @@ static wp_status finish_run(size_t *changed, wp__finish_op *op, wp_conn *conn, w
 /* Check, fill and run: what every public call below does. */
 static wp_status finish_by_ids(size_t *changed, wp__finish_op *op, wp_store *store, wp_conn *conn,
                                const wp_id *owner, const wp_id *ids, const int64_t *claims,
-                               size_t count, const char *worker, const char *reason,
-                               wp_error **err)
+                               size_t count, const char *worker, const char *reason, wp_error **err)
 {
     wp_status st = check_finish(store, conn, owner, ids, claims, count, err);
     if (st != WP_OK)
@@ -333,8 +331,8 @@ wp_status wp_outbox_ack(size_t *changed, wp_store *store, wp_conn *conn, const w
 }
 
 wp_status wp_outbox_abandon(size_t *changed, wp_store *store, wp_conn *conn, const wp_id *owner,
-                            const wp_id *ids, const int64_t *claims, size_t count,
-                            int64_t delay_ms, const char *reason, wp_error **err)
+                            const wp_id *ids, const int64_t *claims, size_t count, int64_t delay_ms,
+                            const char *reason, wp_error **err)
 {
     wp__finish_op op = {.kind = WP__FINISH_RETRY};
     if (delay_ms < 0 || delay_ms > WP_DELAY_MS_MAX)

@@ -254,8 +254,7 @@ static int compare_topics(const void *left, const void *right)
     return strcmp(((const topic_stats *)left)->topic, ((const topic_stats *)right)->topic);
 }
 
-wp_status wp_outbox_stats_read(wp_outbox_stats **out, wp_store *store, int finished,
-                               wp_error **err)
+wp_status wp_outbox_stats_read(wp_outbox_stats **out, wp_store *store, int finished, wp_error **err)
 {
     static const wp__op_class cls = {.next = stats_next, .row = stats_row, .rewind = stats_rewind};
     stats_op op = {.finished = finished != 0};

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Outbox and workers in the database that the app already has.
+
+    store = waypost.Store.open("sqlite:app.db", deploy=True)
+    store.outbox.enqueue("orders.created", "{}", connection=connection)
+
+    worker = store.worker()
+
+    @worker.handler("orders.created")
+    def created(delivery: waypost.Delivery) -> None:
+        print(delivery.payload)
+
+    worker.run()
+"""
+from waypost import drivers
+from waypost._ffi import version as __version__
+from waypost._handle import new_id
+from waypost._text import decode_base64, encode_base64
+from waypost.clock import ManualClock
+from waypost.config import Config
+from waypost.delivery import DEFERRED, Cancel, Deferred, Delivery
+from waypost.errors import (
+    ArgumentError,
+    Cancelled,
+    ConfigError,
+    DatabaseError,
+    Error,
+    InternalError,
+    LeaseLostError,
+    NoMemoryError,
+    NotFoundError,
+    RangeError,
+    Reject,
+    Retry,
+    SchemaError,
+    StateError,
+    StoppedError,
+    TimeoutError_,
+    UnavailableError,
+)
+from waypost.message import Claim, Enqueued, Info, Message, OutboxStats, Received, Stats, Status
+from waypost.outbox import Outbox
+from waypost.store import Store, deploy
+from waypost.worker import Counters, Worker
+
+__all__ = [
+    "DEFERRED",
+    "ArgumentError",
+    "Cancel",
+    "Cancelled",
+    "Claim",
+    "Config",
+    "ConfigError",
+    "Counters",
+    "DatabaseError",
+    "Deferred",
+    "Delivery",
+    "Enqueued",
+    "Error",
+    "Info",
+    "InternalError",
+    "LeaseLostError",
+    "ManualClock",
+    "Message",
+    "NoMemoryError",
+    "NotFoundError",
+    "Outbox",
+    "OutboxStats",
+    "RangeError",
+    "Received",
+    "Reject",
+    "Retry",
+    "SchemaError",
+    "StateError",
+    "Stats",
+    "Status",
+    "StoppedError",
+    "Store",
+    "TimeoutError_",
+    "UnavailableError",
+    "Worker",
+    "__version__",
+    "decode_base64",
+    "deploy",
+    "drivers",
+    "encode_base64",
+    "new_id",
+]

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can go wrong, as exceptions by kind; and what a handler raises to say how it went."""
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Optional, Union
+
+
+class Error(Exception):
+    """The base of all errors that Waypost reports."""
+
+    #: The stable number of the kind, as in the C API.
+    code: int = 13
+    #: The five-character SQLSTATE, or "".
+    sqlstate: str = ""
+    #: The engine's own code (SQLite: the extended result code), or 0.
+    native_code: int = 0
+    #: Whether the same call may well succeed later.
+    retriable: bool = False
+    #: Whether a commit was sent and its outcome is unknown.
+    outcome_unknown: bool = False
+
+
+class ArgumentError(Error, ValueError):
+    """An argument is missing, empty, malformed or too long."""
+
+    code = 1
+
+
+class RangeError(Error, ValueError):
+    """A number is outside its range."""
+
+    code = 2
+
+
+class StateError(Error):
+    """The call does not fit the object's state: closed, forked, finished."""
+
+    code = 3
+
+
+class NotFoundError(Error, LookupError):
+    """What was asked for does not exist."""
+
+    code = 4
+
+
+class LeaseLostError(Error):
+    """The claim is no longer held; nothing was changed."""
+
+    code = 5
+
+
+class UnavailableError(Error):
+    """The database cannot be reached, or stayed busy; try again."""
+
+    code = 6
+    retriable = True
+
+
+class DatabaseError(Error):
+    """Any other database error; see `sqlstate` and `native_code`."""
+
+    code = 7
+
+
+class SchemaError(Error):
+    """The schema is missing, or older than this library needs."""
+
+    code = 8
+
+
+class ConfigError(Error, ValueError):
+    """An unknown or bad configuration key or value."""
+
+    code = 9
+
+
+class NoMemoryError(Error, MemoryError):
+    """The core is out of memory."""
+
+    code = 10
+
+
+class TimeoutError_(Error, TimeoutError):
+    """The given time passed before anything happened."""
+
+    code = 11
+
+
+class StoppedError(Error):
+    """The worker is stopped."""
+
+    code = 12
+
+
+class InternalError(Error):
+    """A fault of the library itself; please report it."""
+
+    code = 13
+
+
+BY_CODE = {
+    kind.code: kind
+    for kind in (
+        ArgumentError,
+        RangeError,
+        StateError,
+        NotFoundError,
+        LeaseLostError,
+        UnavailableError,
+        DatabaseError,
+        SchemaError,
+        ConfigError,
+        NoMemoryError,
+        TimeoutError_,
+        StoppedError,
+        InternalError,
+    )
+}
+
+
+class Retry(Exception):
+    """Raise in a handler: it failed; try again after `delay` (a timedelta or seconds), by default
+    the backoff. Past the limit of attempts the message becomes a dead letter."""
+
+    def __init__(
+        self, reason: str = "", *, delay: Optional[Union[timedelta, float]] = None
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.delay = delay
+
+
+class Reject(Exception):
+    """Raise in a handler: it will never work; make the message a dead letter at once."""
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Cancelled(Exception):
+    """Raised by Delivery.raise_if_cancelled(): the handler should stop."""

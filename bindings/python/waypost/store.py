@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stores: one database with Waypost's tables in it."""
+from __future__ import annotations
+
+import logging
+import threading
+import warnings
+from types import TracebackType
+from typing import Any, Mapping, Optional, Type, Union
+
+from waypost import _handle, _log
+from waypost.clock import ManualClock
+from waypost.config import Config, OptionValue, option_text
+from waypost.outbox import Outbox
+from waypost.worker import Worker
+from waypost._text import Duration
+
+
+def _option_key(name: str) -> str:
+    """A keyword as an option's key: worker_lease_ms is worker.lease_ms, schema store.schema."""
+    for prefix in ("worker", "log", "store"):
+        if name.startswith(prefix + "_"):
+            return f"{prefix}.{name[len(prefix) + 1:]}"
+    return "store." + name
+
+
+def make_config(
+    url: Optional[str],
+    clock: Optional[ManualClock],
+    logger: Optional[logging.Logger],
+    options: Mapping[str, OptionValue],
+) -> Config:
+    config = Config()
+    logger = logger or _log.LOGGER
+    config["log.level"] = _log.level_name(logger)
+    config.set_logger(logger)
+    if url is not None:
+        config["store.url"] = url
+    if clock is not None:
+        config.set_clock(clock)
+    for name, value in options.items():
+        config[_option_key(name)] = value
+    return config
+
+
+def deploy(
+    url: str, *, logger: Optional[logging.Logger] = None, **options: OptionValue
+) -> None:
+    """Create or upgrade Waypost's tables in a database. Repeatable; safe with many processes at
+    once. Options as for Store.open()."""
+    _handle.deploy(make_config(url, None, logger, options)._handle)
+
+
+class Store:
+    """One database with Waypost's tables. Thread-safe.
+
+    It belongs to the process that opened it: a forked child gets StateError and opens its own.
+    """
+
+    def __init__(self, config: Config) -> None:
+        """Open the store that the configuration's `store.*` options name."""
+        self._config = config
+        self._config_lock = threading.Lock()
+        self._handle = _handle.Store(config._handle)
+        self.outbox = Outbox(self._handle)
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        deploy: bool = False,
+        *,
+        clock: Optional[ManualClock] = None,
+        logger: Optional[logging.Logger] = None,
+        **options: OptionValue,
+    ) -> Store:
+        """Open the store at `url`, such as "sqlite:app.db".
+
+        With `deploy` its tables are created or upgraded; without, they must be there. Further
+        options are those of Config.describe(): `schema="infra"` is `store.schema`,
+        `worker_lease_ms=60_000` is `worker.lease_ms`. The log goes to `logger`, by default
+        logging.getLogger("waypost"), from the level that it has now.
+        """
+        options["deploy"] = deploy
+        return cls(make_config(url, clock, logger, options))
+
+    @property
+    def id(self) -> str:
+        """The store's name in logs and metrics: the option `store.id`."""
+        return self._handle.id
+
+    @property
+    def location(self) -> str:
+        """With what the app opens a connection of its own: the file's path, or a `file:` URI (for
+        sqlite3.connect(..., uri=True)) if the database is in memory."""
+        return self._handle.location
+
+    @property
+    def closed(self) -> bool:
+        return self._handle.closed
+
+    def worker(
+        self,
+        *,
+        concurrency: Optional[int] = None,
+        threads: Optional[int] = None,
+        batch_size: Optional[int] = None,
+        lease: Optional[Duration] = None,
+        timeout: Optional[Duration] = None,
+        max_attempts: Optional[int] = None,
+        backoff_base: Optional[Duration] = None,
+        backoff_max: Optional[Duration] = None,
+        backoff_jitter: Optional[float] = None,
+        poll_min: Optional[Duration] = None,
+        poll_max: Optional[Duration] = None,
+        flush: Optional[Duration] = None,
+        reap: Optional[Duration] = None,
+        wakeups: Optional[bool] = None,
+        all_topics: Optional[bool] = None,
+        name: Optional[str] = None,
+        stop_timeout: Duration = 10.0,
+    ) -> Worker:
+        """Make a worker. What is None is as the store's `worker.*` options say.
+
+        concurrency   the most deliveries in progress at once
+        threads       the most threads that run plain handlers, by default `concurrency`
+        timeout       how long a handler may take; then its delivery is cancelled and retried
+        stop_timeout  how long run(), `with` and the end of the program wait for handlers
+        """
+        options = {
+            "concurrency": concurrency,
+            "batch_size": batch_size,
+            "lease_ms": lease,
+            "timeout_ms": timeout,
+            "max_attempts": max_attempts,
+            "backoff_base_ms": backoff_base,
+            "backoff_max_ms": backoff_max,
+            "backoff_jitter": backoff_jitter,
+            "poll_min_ms": poll_min,
+            "poll_max_ms": poll_max,
+            "flush_ms": flush,
+            "reap_ms": reap,
+            "wakeups": wakeups,
+            "all_topics": all_topics,
+            "name": name,
+        }
+        given = {
+            f"worker.{key}": worker_option(key, value)
+            for key, value in options.items()
+            if value is not None
+        }
+        return Worker(self, given, threads=threads, stop_timeout=stop_timeout)
+
+    def _new_worker(
+        self, options: Mapping[str, str], kind: Type[_handle.DeliveryT]
+    ) -> _handle.Worker[_handle.DeliveryT]:
+        """A core worker with the store's configuration and some options of its own."""
+        config = self._config._handle
+        with self._config_lock:
+            before = {key: config.get(key) for key in options}
+            try:
+                for key, value in options.items():
+                    config.set(key, value)
+                return _handle.Worker(self._handle, config, kind)
+            finally:
+                for key, value in before.items():
+                    config.set(key, value)
+
+    def _option(self, key: str) -> str:
+        with self._config_lock:
+            return self._config[key]
+
+    def close(self) -> None:
+        """Close it. Workers on it keep it alive until they have stopped."""
+        self._handle.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+    def __del__(self, warn: Any = warnings.warn) -> None:
+        handle: Optional[_handle.Store] = getattr(self, "_handle", None)
+        if handle is not None and not handle.closed:
+            warn(f'store "{handle.id}" was not closed', ResourceWarning, source=self)
+            handle.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else "open"
+        return f"<waypost.Store {self.id!r} at {self.location!r}, {state}>"
+
+
+def worker_option(key: str, value: Union[OptionValue, Duration]) -> str:
+    """A worker option as text; a duration may be in seconds."""
+    from waypost._text import to_ms
+
+    if key.endswith("_ms"):
+        return str(to_ms(key[: -len("_ms")], value))
+    return option_text(key, value)

@@ -1,0 +1,801 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workers: claim what is due, hand it to handlers, finish it."""
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextvars
+import functools
+import inspect
+import logging
+import os
+import threading
+import time
+from dataclasses import dataclass, fields
+from types import TracebackType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Awaitable,
+    Callable,
+    Dict,
+    List,
+    Mapping,
+    Optional,
+    Set,
+    Type,
+    TypeVar,
+    Union,
+)
+
+from waypost import _handle, errors
+from waypost._log import LOGGER
+from waypost._runner import LoopThread, Runner
+from waypost._text import Duration, to_ms
+from waypost.delivery import Deferred, Delivery, delay_to_ms
+
+if TYPE_CHECKING:
+    from waypost.store import Store
+
+Result = Optional[Deferred]
+#: Handles a delivery: a function or an `async def` function. To return None is success.
+HandlerFunction = Callable[[Delivery], Union[Result, Awaitable[Result]]]
+F = TypeVar("F", bound=HandlerFunction)
+
+# The longest wait inside the core: signals are seen, and the core's log is written, in between.
+_WAIT_MS = 200
+_WAIT_LONG_MS = 10_000
+_EXIT_SECONDS = 2.0
+
+#: The worker whose handler is running in this context.
+_inside: contextvars.ContextVar[Optional[Worker]] = contextvars.ContextVar(
+    "waypost_worker", default=None
+)
+
+
+@dataclass(frozen=True)
+class Counters:
+    """What a worker has done. Rows changed, not ids asked for."""
+
+    claimed: int = 0
+    acked: int = 0
+    #: Given back for a retry.
+    abandoned: int = 0
+    #: Made dead letters.
+    failed: int = 0
+    released: int = 0
+    reaped: int = 0
+    leases_lost: int = 0
+    renewed: int = 0
+    #: Claims sent, empty ones too.
+    polls: int = 0
+    wakes: int = 0
+    errors: int = 0
+
+
+class _Handler:
+    """A topic, how it is handled, and its options."""
+
+    __slots__ = ("topic", "function", "is_async", "options")
+
+    def __init__(
+        self, topic: str, function: Optional[Callable[[Delivery], Any]], options: Dict[str, str]
+    ) -> None:
+        self.topic = topic
+        self.function = function
+        self.is_async = function is not None and _is_async(function)
+        self.options = options
+
+
+def _is_async(function: Any) -> bool:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)
+    )
+
+
+def _reason(error: BaseException) -> str:
+    """An exception as the reason of a retry."""
+    name = type(error).__qualname__
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
+    return f"{name}: {text}" if text else name
+
+
+class _Run:
+    """One run of a worker, from its start to its stop: threads, loop, and a core worker."""
+
+    def __init__(
+        self,
+        worker: Worker,
+        core: _handle.Worker[Delivery],
+        loop: Optional[asyncio.AbstractEventLoop],
+    ) -> None:
+        self.worker = worker
+        self.core = core
+        self.functions: Dict[str, _Handler] = {
+            handler.topic: handler for handler in worker._handlers
+        }
+        self.context = contextvars.copy_context()
+        self.context.run(_inside.set, worker)
+        self.loop = loop
+        self.runner: Optional[Runner] = None
+        self.threads: List[threading.Thread] = []
+        self.fatal: Optional[BaseException] = None
+        self.ended = threading.Event()  # stopped, with all that belongs to it
+        self._lock = threading.Lock()
+        self._then: List[Callable[[], None]] = []
+
+    # ---- threads ----------------------------------------------------------------------------
+
+    def start(self, threads: int) -> None:
+        with_async = any(handler.is_async for handler in self.functions.values())
+        if with_async:
+            self.async_runner()
+        for number in range(threads):
+            wait_ms = _WAIT_MS if number == 0 else _WAIT_LONG_MS
+            self._thread(f"waypost-{number}", self._pull_on_thread, wait_ms)
+
+    def _thread(self, name: str, function: Callable[..., None], *arguments: object) -> None:
+        thread = threading.Thread(target=function, args=arguments, name=name, daemon=True)
+        self.threads.append(thread)
+        thread.start()
+
+    def _pull_on_thread(self, wait_ms: int) -> None:
+        try:
+            self.pull(wait_ms)
+        except BaseException as error:
+            self.fail(error)
+
+    def pull(self, wait_ms: int) -> None:
+        """Handle deliveries on this thread until the worker is stopped."""
+        functions = self.functions
+        context = self.context
+        puller = self.core.puller()
+        next_delivery, done = puller.next, puller.done
+        try:
+            while True:
+                delivery = next_delivery(wait_ms)
+                if isinstance(delivery, int):
+                    if delivery == _handle.STOPPED:
+                        return
+                    continue
+                handler = functions.get(delivery.topic)
+                if handler is None or handler.function is None:
+                    delivery.retry("no handler for the topic")
+                elif handler.is_async:
+                    self.async_runner().post(delivery, handler.function)
+                else:
+                    try:
+                        result = context.copy().run(handler.function, delivery)
+                    except BaseException as error:
+                        self.finish(delivery, None, error)
+                        del error
+                    else:
+                        if result is None:
+                            done(delivery)
+                        elif inspect.isawaitable(result):
+                            self.async_runner().post(delivery, handler.function, result)
+                        else:
+                            self.finish(delivery, result, None)
+                        del result
+                del delivery
+        finally:
+            puller.close()
+
+    # ---- outcomes ---------------------------------------------------------------------------
+
+    def finish(self, delivery: Delivery, result: object, error: Optional[BaseException]) -> None:
+        """Finish a delivery: what its handler returned, or raised."""
+        self.worker._finish(delivery, result, error)
+        if error is not None and not isinstance(error, (Exception, asyncio.CancelledError)):
+            self.fail(error)
+
+    def fail(self, error: BaseException) -> None:
+        """Stop the worker, and have run() or stop() raise this."""
+        if self.fatal is None:
+            self.fatal = error
+        self.worker._stop_soon(self)
+
+    def raise_fatal(self) -> None:
+        fatal, self.fatal = self.fatal, None
+        if fatal is not None:
+            raise fatal
+
+    # ---- async ------------------------------------------------------------------------------
+
+    def async_runner(self) -> Runner:
+        """Made when the first async handler needs it."""
+        runner = self.runner
+        if runner is None:
+            with self._lock:
+                if self.runner is None:
+                    loop = self.loop or self.worker._private_loop()
+                    self.runner = Runner(loop, self.context, self.finish)
+                    self._thread("waypost-cancel", self._watch, self.runner)
+                runner = self.runner
+        return runner
+
+    def _watch(self, runner: Runner) -> None:
+        """Pass cancellations on to tasks, and notice a loop that was closed."""
+        while True:
+            status, key = self.core.next_cancelled(_WAIT_MS)
+            if status == _handle.STOPPED:
+                return
+            if runner.closed:
+                runner.give_back()
+                LOGGER.error("the event loop was closed while the worker ran: it stops")
+                self.worker._stop_soon(self)
+                return
+            if status == _handle.OK:
+                runner.cancel(key)
+            elif status != _handle.TIMEOUT:
+                time.sleep(_WAIT_MS / 1000)
+
+    # ---- the end ----------------------------------------------------------------------------
+
+    def stop(self, seconds: float) -> int:
+        """Stop by the deadline; returns how many deliveries were abandoned."""
+        runner = self.runner
+        timer: Optional[threading.Timer] = None
+        if runner is not None:
+            if runner.closed:
+                runner.give_back()
+            else:  # what does not end by itself is cancelled in time to clean up
+                timer = threading.Timer(seconds * 0.8, runner.cancel_all)
+                timer.daemon = True
+                timer.start()
+        try:
+            abandoned = self.core.stop(int(seconds * 1000))
+        finally:
+            if timer is not None:
+                timer.cancel()
+        if self.runner is not None:
+            self.runner.cancel_all()
+        self._join(1.0 if abandoned == 0 else 0.1)
+        self._end()
+        return abandoned
+
+    def _join(self, seconds: float) -> None:
+        """Wait for threads that are about to end; those in a handler that goes on are left."""
+        deadline = time.monotonic() + seconds
+        for thread in list(self.threads):
+            if thread is not threading.current_thread():
+                thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _end(self) -> None:
+        self.worker._ended(self)
+        with self._lock:
+            then, self._then = self._then, []
+            self.ended.set()
+        for function in then:
+            function()
+
+    def when_ended(self, function: Callable[[], None]) -> None:
+        """Call the function on some thread once the run has ended."""
+        with self._lock:
+            if not self.ended.is_set():
+                self._then.append(function)
+                return
+        function()
+
+
+_runs: Set[_Run] = set()  # under way
+
+
+@atexit.register
+def _stop_at_exit() -> None:
+    """Threads must not run into the interpreter's end."""
+    for run in list(_runs):
+        if run.core.pid == os.getpid():
+            try:
+                run.stop(min(run.worker._stop_seconds, _EXIT_SECONDS))
+            except errors.Error:
+                pass
+
+
+class Worker:
+    """Runs handlers for messages of a store's outbox. Made with Store.worker().
+
+    It can run again after it was stopped. Thread-safe.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        options: Mapping[str, str],
+        *,
+        threads: Optional[int] = None,
+        stop_timeout: Duration = 10.0,
+    ) -> None:
+        if threads is not None and not 1 <= threads <= 1024:
+            raise errors.RangeError(f"threads is {threads}, not in 1..1024")
+        self._store = store
+        self._options = dict(options)
+        self._threads = threads
+        self._stop_seconds = to_ms("stop_timeout", stop_timeout) / 1000
+        self._handlers: List[_Handler] = []
+        self._lock = threading.RLock()
+        self._run: Optional[_Run] = None
+        self._loop_thread: Optional[LoopThread] = None
+        self._counted: Dict[str, int] = {}
+        self._concurrency = int(
+            self._options.get("worker.concurrency") or store._option("worker.concurrency")
+        )
+        self._core: Optional[_handle.Worker[Delivery]] = self._new_core()
+
+    # ---- handlers ---------------------------------------------------------------------------
+
+    def handler(
+        self,
+        topic: str,
+        *,
+        max_attempts: Optional[int] = None,
+        timeout: Optional[Duration] = None,
+        concurrency: Optional[int] = None,
+        batch_size: Optional[int] = None,
+        lease: Optional[Duration] = None,
+        backoff_base: Optional[Duration] = None,
+        backoff_max: Optional[Duration] = None,
+        poll_min: Optional[Duration] = None,
+        poll_max: Optional[Duration] = None,
+    ) -> Callable[[F], F]:
+        """Decorate the handler of a topic, a function or an `async def` function:
+
+            @worker.handler("orders.created", max_attempts=5)
+            def created(delivery: waypost.Delivery) -> None:
+                ...
+
+        To return None is success. Retry and Reject say otherwise; any other exception is a retry
+        with its text. DEFERRED keeps the delivery to finish it later.
+        """
+        options = {
+            "max_attempts": max_attempts,
+            "timeout_ms": timeout,
+            "concurrency": concurrency,
+            "batch_size": batch_size,
+            "lease_ms": lease,
+            "backoff_base_ms": backoff_base,
+            "backoff_max_ms": backoff_max,
+            "poll_min_ms": poll_min,
+            "poll_max_ms": poll_max,
+        }
+
+        def register(function: F) -> F:
+            self._add(topic, function, options)
+            return function
+
+        return register
+
+    def add_handler(self, topic: str, function: HandlerFunction, **options: Any) -> None:
+        """handler() without the decorator."""
+        self.handler(topic, **options)(function)
+
+    def subscribe(self, topic: str) -> None:
+        """Claim a topic whose deliveries are taken with next()."""
+        self._add(topic, None, {})
+
+    def _add(
+        self,
+        topic: str,
+        function: Optional[Callable[[Delivery], Any]],
+        options: Mapping[str, Optional[Union[int, Duration]]],
+    ) -> None:
+        from waypost.store import worker_option
+
+        if function is not None and not callable(function):
+            raise errors.ArgumentError("the handler is not callable")
+        given = {
+            key: worker_option(key, value) for key, value in options.items() if value is not None
+        }
+        handler = _Handler(topic, function, given)
+        with self._lock:
+            if self._run is not None:
+                raise errors.StateError("the worker is running: add handlers before")
+            self._register(self._prepared_core(), handler)
+            self._handlers.append(handler)
+
+    # ---- running ----------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Run handlers, on this thread and on others, until stop() or Ctrl-C."""
+        run = self._begin(None)
+        try:
+            run.start(self._thread_count() - 1)
+            run.pull(_WAIT_MS)
+        except BaseException as error:
+            if run.fatal is None:
+                run.fatal = error
+            self._stop(run, self._stop_seconds)
+        while not run.ended.wait(1.0):
+            pass
+        run.raise_fatal()
+
+    def start(self) -> None:
+        """Run handlers in the background until stop(), or the end of the program."""
+        run = self._begin(None)
+        run.start(self._thread_count())
+
+    def __enter__(self) -> Worker:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        self.stop()
+
+    async def run_async(self) -> None:
+        """Run handlers until stop() or cancellation: `async def` ones on this event loop, plain
+        ones on threads."""
+        run = self._begin(asyncio.get_running_loop())
+        ended = self._ended_future(run)
+        try:
+            run.start(self._thread_count())
+            await asyncio.shield(ended)
+        except BaseException as error:
+            if not isinstance(error, asyncio.CancelledError) and run.fatal is None:
+                run.fatal = error
+            await self._stop_patiently(run, ended)
+            if isinstance(error, asyncio.CancelledError):
+                raise
+        run.raise_fatal()
+
+    async def __aenter__(self) -> Worker:
+        run = self._begin(asyncio.get_running_loop())
+        run.start(self._thread_count())
+        return self
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        await self.stop_async()
+
+    def stop(self, timeout: Optional[Duration] = None) -> int:
+        """Stop: claim no more, give unstarted work back, let running handlers finish, write their
+        outcomes. Returns by the deadline (by default the worker's stop_timeout), with the number
+        of deliveries that were still running. Async ones among them are cancelled.
+
+        Idempotent, and may be called from any thread. From a handler, which it cannot wait for,
+        it returns at once.
+        """
+        run = self._run
+        if run is None:
+            self._close_loop()
+            return 0
+        seconds = self._timeout(timeout)
+        if self._must_not_wait(run):
+            self._stop_soon(run, seconds)
+            return 0
+        abandoned = self._stop(run, seconds)
+        run.raise_fatal()
+        return abandoned
+
+    async def stop_async(self, timeout: Optional[Duration] = None) -> int:
+        """stop() without blocking the event loop."""
+        run = self._run
+        if run is None:
+            self._close_loop()
+            return 0
+        seconds = self._timeout(timeout)
+        if _inside.get() is self:
+            self._stop_soon(run, seconds)
+            return 0
+        result: List[int] = []
+        ended = self._ended_future(run)
+        self._stop_soon(run, seconds, result)
+        await asyncio.shield(ended)
+        run.raise_fatal()
+        return result[0] if result else 0
+
+    def wake(self) -> None:
+        """Look for work now instead of at the next poll. A hint."""
+        run = self._run
+        if run is not None:
+            run.core.wake()
+
+    @property
+    def running(self) -> bool:
+        return self._run is not None
+
+    @property
+    def counters(self) -> Counters:
+        """What it has done, over all its runs."""
+        with self._lock:
+            core = self._run.core if self._run else self._core
+            now = core.counters() if core else {}
+            names = [field.name for field in fields(Counters)]
+            return Counters(**{n: self._counted.get(n, 0) + now.get(n, 0) for n in names})
+
+    # ---- one by one, and for tests ----------------------------------------------------------
+
+    def next(self, timeout: Optional[Duration] = None) -> Optional[Delivery]:
+        """Take the next delivery of the topics that were subscribed to, and finish it with its
+        methods done(), retry() or reject(). None: nothing came in time, or the worker was
+        stopped."""
+        with self._lock:
+            run = self._run or self._begin(None)
+        if run.threads:
+            raise errors.StateError("the worker runs handlers: next() is for one that does not")
+        deadline = None if timeout is None else time.monotonic() + self._timeout(timeout)
+        puller = run.core.puller()
+        while True:
+            wait_ms = _WAIT_MS
+            if deadline is not None:
+                wait_ms = min(wait_ms, max(0, round((deadline - time.monotonic()) * 1000)))
+            delivery = puller.next(wait_ms)
+            if not isinstance(delivery, int):
+                return delivery
+            if delivery == _handle.STOPPED or (
+                deadline is not None and time.monotonic() >= deadline
+            ):
+                return None
+
+    def drain(self, timeout: Duration = 60.0) -> int:
+        """Run handlers on this thread until nothing is due and all is finished; returns how many
+        deliveries were handled. Messages that are due later are left. For tests."""
+        with self._manual(None) as core:
+            return core.drain(to_ms("timeout", timeout))
+
+    def step(self) -> int:
+        """Claim and handle at most one message on this thread; returns 1 or 0. For tests."""
+        with self._manual(None) as core:
+            return core.step()
+
+    async def drain_async(self, timeout: Duration = 60.0) -> int:
+        """drain() with `async def` handlers on this event loop."""
+        manual = self._manual(asyncio.get_running_loop())
+
+        def drain() -> int:
+            with manual as core:
+                return core.drain(to_ms("timeout", timeout))
+
+        return await asyncio.to_thread(drain)
+
+    # ---- inside -----------------------------------------------------------------------------
+
+    def _new_core(self) -> _handle.Worker[Delivery]:
+        core = self._store._new_worker(self._options, Delivery)
+        for handler in self._handlers:
+            self._register(core, handler)
+        return core
+
+    def _register(self, core: _handle.Worker[Delivery], handler: _Handler) -> None:
+        dispatch = None
+        if handler.function is not None:
+            dispatch = functools.partial(_Manual.dispatch, handler)
+        core.handle(handler.topic, dispatch)
+        for key, value in handler.options.items():
+            core.topic_set(handler.topic, key, value)
+
+    def _prepared_core(self) -> _handle.Worker[Delivery]:
+        """The core worker that has not run yet."""
+        core = self._core
+        if core is None:
+            core = self._core = self._new_core()
+        core.check()
+        return core
+
+    def _begin(self, loop: Optional[asyncio.AbstractEventLoop]) -> _Run:
+        with self._lock:
+            if self._run is not None:
+                raise errors.StateError("the worker is running already")
+            run = _Run(self, self._prepared_core(), loop)
+            self._core = None
+            self._run = run
+            _runs.add(run)
+            return run
+
+    def _ended(self, run: _Run) -> None:
+        """Called once or more when a run has ended."""
+        _runs.discard(run)
+        with self._lock:
+            if self._run is not run:
+                return
+            for name, value in run.core.counters().items():
+                self._counted[name] = self._counted.get(name, 0) + value
+            self._run = None
+        self._close_loop()
+
+    def _thread_count(self) -> int:
+        if all(handler.is_async for handler in self._handlers):
+            return 1
+        return self._threads or self._concurrency
+
+    def _timeout(self, timeout: Optional[Duration]) -> float:
+        return self._stop_seconds if timeout is None else to_ms("timeout", timeout) / 1000
+
+    def _private_loop(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop_thread is None:
+                self._loop_thread = LoopThread()
+            return self._loop_thread.loop
+
+    def _close_loop(self) -> None:
+        with self._lock:
+            thread, self._loop_thread = self._loop_thread, None
+        if thread is not None:
+            thread.close()
+
+    def _must_not_wait(self, run: _Run) -> bool:
+        """Inside a handler, or on the loop that handlers need to finish."""
+        if _inside.get() is self:
+            return True
+        try:
+            return run.loop is not None and asyncio.get_running_loop() is run.loop
+        except RuntimeError:
+            return False
+
+    def _stop(self, run: _Run, seconds: float) -> int:
+        """Stop on a thread of its own, so that a signal can be seen meanwhile."""
+        run.core.check()
+        result: List[int] = []
+        thread = self._stop_soon(run, seconds, result)
+        while thread.is_alive():
+            thread.join(0.2)
+        return result[0] if result else 0
+
+    def _stop_soon(
+        self, run: _Run, seconds: Optional[float] = None, result: Optional[List[int]] = None
+    ) -> threading.Thread:
+        def stop() -> None:
+            abandoned = run.stop(self._stop_seconds if seconds is None else seconds)
+            if result is not None:
+                result.append(abandoned)
+
+        thread = threading.Thread(target=stop, name="waypost-stop", daemon=True)
+        thread.start()
+        return thread
+
+    @staticmethod
+    def _ended_future(run: _Run) -> asyncio.Future[None]:
+        """A future on the running loop for the end of a run."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+
+        def end() -> None:
+            if not future.done():
+                future.set_result(None)
+
+        def tell() -> None:
+            try:
+                loop.call_soon_threadsafe(end)
+            except RuntimeError:
+                pass  # the loop is closed: nobody waits
+
+        run.when_ended(tell)
+        return future
+
+    async def _stop_patiently(self, run: _Run, ended: asyncio.Future[None]) -> None:
+        """Stop although the task was cancelled; hurry if it is cancelled again."""
+        self._stop_soon(run)
+        while not ended.done():
+            try:
+                await asyncio.shield(ended)
+            except asyncio.CancelledError:
+                self._stop_soon(run, 0.0)
+
+    def _finish(
+        self, delivery: Delivery, result: object, error: Optional[BaseException]
+    ) -> Optional[int]:
+        """Finish a delivery; returns the outcome, None if it was deferred."""
+        outcome, reason, delay_ms = _handle.DONE, None, 0
+        if error is not None:
+            outcome, reason, delay_ms = self._outcome_of(delivery, error)
+        elif isinstance(result, Deferred):
+            return None
+        elif result is not None:
+            outcome = _handle.RETRY
+            reason = f"the handler returned a {type(result).__name__}, not None"
+            LOGGER.error("handler of topic %r: %s", delivery.topic, reason)
+        try:
+            delivery._finish(outcome, reason, delay_ms)
+        except errors.Error as refused:  # finished by the handler, lost or stopped: as it should
+            LOGGER.debug("topic %r: the outcome does not count: %s", delivery.topic, refused)
+        return outcome
+
+    def _outcome_of(
+        self, delivery: Delivery, error: BaseException
+    ) -> tuple[int, Optional[str], int]:
+        if isinstance(error, errors.Reject):
+            return _handle.REJECT, error.reason or None, 0
+        if isinstance(error, errors.Retry):
+            try:
+                delay_ms = delay_to_ms(error.delay)
+                if not 0 <= delay_ms <= _handle.DELAY_MS_MAX:
+                    raise errors.RangeError(f"delay is {error.delay}")
+                return _handle.RETRY, error.reason or None, delay_ms
+            except errors.Error as bad:
+                LOGGER.error("handler of topic %r: bad Retry: %s", delivery.topic, bad)
+                return _handle.RETRY, error.reason or None, 0
+        if isinstance(error, (errors.Cancelled, asyncio.CancelledError)):
+            why = delivery.cancel_reason
+            name = why.name.lower().replace("_", " ") if why else "by itself"
+            return _handle.RETRY, f"cancelled: {name}", 0
+        reason = _reason(error)
+        if LOGGER.isEnabledFor(logging.ERROR):
+            LOGGER.error(
+                "handler of topic %r failed: %s",
+                delivery.topic,
+                reason,
+                exc_info=(type(error), error, error.__traceback__),
+            )
+        return _handle.RETRY, reason, 0
+
+    def _manual(self, loop: Optional[asyncio.AbstractEventLoop]) -> _Manual:
+        return _Manual(self, loop)
+
+    def __repr__(self) -> str:
+        state = "running" if self.running else "not running"
+        return f"<waypost.Worker on {self._store!r}, {state}>"
+
+
+class _Manual:
+    """drain() and step(): the core calls handlers on the thread that asked for it."""
+
+    _current: contextvars.ContextVar[_Manual] = contextvars.ContextVar("waypost_manual")
+
+    def __init__(self, worker: Worker, loop: Optional[asyncio.AbstractEventLoop]) -> None:
+        self._worker = worker
+        self._loop = loop
+        self._context = contextvars.copy_context()
+        self._fatal: Optional[BaseException] = None
+
+    def __enter__(self) -> _handle.Worker[Delivery]:
+        with self._worker._lock:
+            if self._worker._run is not None:
+                raise errors.StateError("drain and step are for a worker that is not running")
+            core = self._worker._prepared_core()
+        self._token = self._current.set(self)
+        self._context.run(_inside.set, self._worker)
+        return core
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        self._current.reset(self._token)
+        if self._fatal is not None:
+            raise self._fatal
+
+    @staticmethod
+    def dispatch(handler: _Handler, delivery: Delivery) -> int:
+        """Called by the core, inside drain() or step() of this thread."""
+        return _Manual._current.get()._handle(handler, delivery)
+
+    def _handle(self, handler: _Handler, delivery: Delivery) -> int:
+        result: object = None
+        error: Optional[BaseException] = None
+        try:
+            if self._fatal is not None:
+                raise errors.Retry("drain() was interrupted", delay=1.0)
+            result = self._context.copy().run(self._call, handler, delivery)
+        except BaseException as raised:
+            error = raised
+            if not isinstance(raised, (Exception, asyncio.CancelledError)):
+                self._fatal = raised
+        outcome = self._worker._finish(delivery, result, error)
+        return _handle.DEFERRED if outcome is None else outcome
+
+    def _call(self, handler: _Handler, delivery: Delivery) -> object:
+        assert handler.function is not None
+        result = handler.function(delivery)
+        if not inspect.isawaitable(result):
+            return result
+
+        async def wait(result: Awaitable[object] = result) -> object:
+            return await result
+
+        loop = self._loop or self._worker._private_loop()
+        return asyncio.run_coroutine_threadsafe(wait(), loop).result()

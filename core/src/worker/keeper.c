@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The keeper: renews the leases of running work before they end, and enforces timeouts, on a thread
+ * and a connection of its own that neither handlers nor the pump can block. */
+#include <stdlib.h>
+
+#include "worker/worker.h"
+
+enum { LOOK_MAX_US = 1000000, RETRY_MIN_US = 20000 };
+
+static int64_t sooner(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void log_lease(const wp_worker *worker, const wp_delivery *delivery, const char *message)
+{
+    WP__LOG(worker->log, WP_LOG_WARNING, message, WP__F_TEXT("StoreId", wp_store_id(worker->store)),
+            WP__F_TEXT("WorkerId", worker->name), WP__F_TEXT("Topic", delivery->message->topic),
+            WP__F_ID("MessageId", &delivery->message->id));
+}
+
+/* A lease that could not be renewed in time, or a timeout whose handler goes on. @locks mutex */
+static void let_go(wp_delivery *delivery)
+{
+    if (delivery->timed_out) {
+        /* Give it back while the lease may still stand; the handler's own answer comes too late. */
+        delivery->lost = true;
+        wp__delivery_cancel(delivery, WP_CANCEL_LEASE_LOST);
+        wp__delivery_end(delivery,
+                         delivery->message->attempt + 1 >= delivery->topic->options.max_attempts
+                             ? WP__FINISH_FAIL
+                             : WP__FINISH_RETRY,
+                         "timeout", 0);
+    } else {
+        wp__delivery_cancel(delivery, WP_CANCEL_LEASE_LOST);
+    }
+    delivery->renew_at = WP__FOREVER;
+}
+
+/* Timeouts and leases that have run out; *next gets the instant at which to look again. Returns a
+ * reference to the first delivery that was let go, so that it is logged outside the lock, or NULL
+ * when all were looked at. @locks mutex */
+static wp_delivery *enforce(wp_worker *worker, int64_t now, int64_t *next)
+{
+    *next = now + LOOK_MAX_US;
+    for (wp_delivery *delivery = worker->out.first; delivery; delivery = delivery->next) {
+        if (delivery->timeout_at <= now) {
+            wp__delivery_cancel(delivery, WP_CANCEL_TIMEOUT);
+            delivery->timeout_at = WP__FOREVER;
+            delivery->renew_at = delivery->lease_until - delivery->group->options.lease_ms * 100;
+            delivery->timed_out = true;
+        }
+        if ((delivery->timed_out && delivery->renew_at <= now) ||
+            (delivery->renew_at != WP__FOREVER && delivery->lease_until <= now)) {
+            wp_delivery_ref(delivery);
+            let_go(delivery);
+            return delivery;
+        }
+        *next = sooner(*next, sooner(delivery->timeout_at, delivery->renew_at));
+        if (delivery->renew_at != WP__FOREVER)
+            *next = sooner(*next, delivery->lease_until);
+    }
+    return NULL;
+}
+
+/* The leases to renew now, all of one length. */
+typedef struct renewal {
+    wp_delivery **items;
+    bool *lost;
+    size_t count;
+    int64_t lease_us;
+} renewal;
+
+static void collect(renewal *r, wp__list *list, int64_t now)
+{
+    for (wp_delivery *d = list->first; d; d = d->next) {
+        int64_t lease_us = d->group->options.lease_ms * 1000;
+        if (d->renew_at > now || d->timed_out || (r->count && lease_us != r->lease_us))
+            continue;
+        r->lease_us = lease_us;
+        r->items[r->count++] = wp_delivery_ref(d);
+    }
+}
+
+/* What is due for renewal: running work, and outcomes that could not be written yet.
+ * @locks mutex */
+static bool renewal_take(renewal *r, wp_worker *worker, int64_t now)
+{
+    size_t max = worker->out.count + worker->finished.count;
+    r->count = 0;
+    r->items = max ? calloc(max, sizeof(wp_delivery *)) : NULL;
+    r->lost = max ? calloc(max, sizeof *r->lost) : NULL;
+    if (!r->items || !r->lost)
+        return false;
+    collect(r, &worker->out, now);
+    collect(r, &worker->finished, now);
+    return r->count > 0;
+}
+
+static int compare_int64(const void *left, const void *right)
+{
+    int64_t a = *(const int64_t *)left;
+    int64_t b = *(const int64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* The database has answered. @locks mutex */
+static void renewed(wp_worker *worker, const renewal *r, wp__finish_op *op, int64_t sent_at)
+{
+    size_t changed = op->base.result_count;
+    if (changed > 1)
+        qsort(op->changed, changed, sizeof(int64_t), compare_int64);
+    wp__worker_count(worker, WP_COUNTER_RENEWED, (int64_t)changed);
+    for (size_t i = 0; i < r->count; i++) {
+        wp_delivery *delivery = r->items[i];
+        bool kept = changed && bsearch(&delivery->message->seq, op->changed, changed,
+                                       sizeof(int64_t), compare_int64);
+        int64_t part = r->lease_us * 6 / 10;
+        delivery->lease_until = sent_at + r->lease_us;
+        delivery->renew_at = sent_at + part - (int64_t)(wp__random() % (uint64_t)(part / 10 + 1));
+        /* Written or acked by the app meanwhile: not lost. */
+        if (kept || delivery->state != WP__OUT || delivery->completed)
+            continue;
+        r->lost[i] = true;
+        wp__worker_count(worker, WP_COUNTER_LEASES_LOST, 1);
+        wp__delivery_cancel(delivery, WP_CANCEL_LEASE_LOST);
+        wp__delivery_detach(delivery);
+    }
+}
+
+static wp_status connect_keeper(wp_worker *worker, wp_error **err)
+{
+    wp_conn *conn = NULL;
+    wp_status st;
+    if (worker->keeper_conn && !worker->keeper_conn->broken)
+        return WP_OK;
+    wp__mutex_lock(&worker->mutex);
+    conn = worker->keeper_conn;
+    worker->keeper_conn = NULL;
+    wp__mutex_unlock(&worker->mutex);
+    wp__conn_close(conn);
+    if ((st = wp__store_connect(&conn, worker->store, err)) != WP_OK)
+        return st;
+    wp__mutex_lock(&worker->mutex);
+    worker->keeper_conn = conn;
+    wp__mutex_unlock(&worker->mutex);
+    return WP_OK;
+}
+
+static wp_status renew(wp_worker *worker, const renewal *r, wp_error **err)
+{
+    wp__finish_op op;
+    int64_t sent_at = wp__worker_now(worker);
+    wp_status st = connect_keeper(worker, err);
+    wp__finish_op_init(&op, worker->store, WP__FINISH_RENEW, &worker->owner);
+    op.lease_us = r->lease_us;
+    for (size_t i = 0; i < r->count && st == WP_OK; i++)
+        st = wp__refs_add(&op.refs, r->items[i]->message->seq, r->items[i]->message->claim_number,
+                          0, err);
+    if (st == WP_OK)
+        st = wp__conn_run(worker->keeper_conn, &op.base, err);
+    wp__mutex_lock(&worker->mutex);
+    if (st == WP_OK) {
+        renewed(worker, r, &op, sent_at);
+    } else {
+        /* Again soon: several times before the lease ends. */
+        int64_t pause = r->lease_us / 20;
+        for (size_t i = 0; i < r->count; i++)
+            r->items[i]->renew_at =
+                wp__worker_now(worker) + (pause > RETRY_MIN_US ? pause : RETRY_MIN_US);
+    }
+    wp__mutex_unlock(&worker->mutex);
+    wp__op_fini(&op.base);
+    return st;
+}
+
+static void renew_due(wp_worker *worker, renewal *r)
+{
+    wp_error *err = NULL;
+    if (renew(worker, r, &err) != WP_OK) {
+        wp__worker_count(worker, WP_COUNTER_ERRORS, 1);
+        WP__LOG(worker->log, WP_LOG_WARNING, "leases could not be renewed, will try again",
+                WP__F_TEXT("StoreId", wp_store_id(worker->store)),
+                WP__F_TEXT("WorkerId", worker->name), WP__F_INT("Count", r->count),
+                WP__F_TEXT("Exception", wp_error_message(err)));
+        wp_error_free(err);
+    }
+    for (size_t i = 0; i < r->count; i++) {
+        if (r->lost[i])
+            log_lease(worker, r->items[i], "lease lost");
+        wp_delivery_free(r->items[i]);
+    }
+}
+
+/* @locks mutex */
+static bool may_end(const wp_worker *worker)
+{
+    return worker->keeper_exit ||
+           (worker->state != WP__RUNNING && !worker->pump_running && worker->out.count == 0);
+}
+
+void *wp__keeper_main(void *arg)
+{
+    wp_worker *worker = arg;
+    bool end = false;
+    wp_conn *conn;
+    while (!end) {
+        renewal r = {0};
+        int64_t now = wp__worker_now(worker);
+        int64_t next;
+        wp_delivery *gone;
+        bool due;
+        wp__mutex_lock(&worker->mutex);
+        end = may_end(worker);
+        gone = end ? NULL : enforce(worker, now, &next);
+        due = !end && !gone && renewal_take(&r, worker, now);
+        wp__mutex_unlock(&worker->mutex);
+        if (gone) {
+            log_lease(worker, gone,
+                      gone->timed_out ? "handler ignores its timeout, given up" : "lease ran out");
+            wp_delivery_free(gone);
+        } else if (due) {
+            renew_due(worker, &r);
+        } else if (!end) {
+            (void)wp__waiter_wait(worker->keeper_waiter, next);
+        }
+        free(r.items);
+        free(r.lost);
+    }
+    wp__mutex_lock(&worker->mutex);
+    conn = worker->keeper_conn;
+    worker->keeper_conn = NULL;
+    wp__mutex_unlock(&worker->mutex);
+    wp__conn_close(conn);
+    wp__mutex_lock(&worker->mutex);
+    worker->keeper_running = false;
+    if (worker->state == WP__STOPPING && !worker->pump_running)
+        worker->state = WP__STOPPED; /* a handler stopped the worker, and has returned */
+    wp__cond_broadcast(&worker->settled);
+    wp__cond_broadcast(&worker->cancels);
+    wp__mutex_unlock(&worker->mutex);
+    wp__worker_unref(worker);
+    return NULL;
+}

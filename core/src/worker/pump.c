@@ -1,0 +1,671 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pump: the one thread of a worker that writes outcomes and claims. Both go into one
+ * transaction when both are due, which halves the commits under load. It sleeps until something
+ * finishes, a wake-up hints at new work, or the next poll, due time or reap; polling is the truth. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker/worker.h"
+
+enum {
+    FLUSH_MAX = 2000,              /* outcomes in one transaction */
+    PREFETCH_HORIZON_US = 1000000, /* nothing should wait in memory longer than this */
+    RECHECK_FIRST_US = 100,
+    RECHECK_MAX_US = 200000,
+    BACKOFF_FIRST_US = 50000,
+    BACKOFF_MAX_US = 5000000
+};
+
+/* ---- outcomes ----------------------------------------------------------------------------- */
+
+/* The outcomes of one transaction. */
+typedef struct flush {
+    wp_delivery **items;
+    size_t count;
+    wp__finish_op *ops;
+    size_t op_count;
+    size_t *op_of; /* item -> op */
+    wp_status *fates;
+} flush;
+
+static void flush_free(flush *f)
+{
+    for (size_t i = 0; i < f->op_count; i++)
+        wp__op_fini(&f->ops[i].base);
+    free(f->items);
+    free(f->ops);
+    free(f->op_of);
+    free(f->fates);
+}
+
+static bool flush_alloc(flush *f, size_t count)
+{
+    f->items = calloc(count, sizeof(wp_delivery *));
+    f->ops = calloc(count, sizeof *f->ops);
+    f->op_of = calloc(count, sizeof *f->op_of);
+    f->fates = calloc(count, sizeof *f->fates);
+    return f->items && f->ops && f->op_of && f->fates;
+}
+
+static int64_t delay_of(const wp_delivery *delivery)
+{
+    const wp__worker_options *options =
+        delivery->topic ? &delivery->topic->options : &delivery->group->options;
+    if (delivery->finish != WP__FINISH_RETRY || delivery->delay_us)
+        return delivery->delay_us;
+    return wp__backoff_us(delivery->message->attempt, options,
+                          delivery->worker->config->worker_jitter);
+}
+
+/* Acks share one statement, and so do releases; failures carry reasons and delays of their own. */
+static bool shares(const wp__finish_op *op, const wp_delivery *delivery)
+{
+    return op->kind == delivery->finish &&
+           (op->kind == WP__FINISH_ACK || op->kind == WP__FINISH_RELEASE);
+}
+
+static wp_status flush_plan(flush *f, wp_worker *worker, wp_error **err)
+{
+    wp_status st = WP_OK;
+    for (size_t i = 0; i < f->count && st == WP_OK; i++) {
+        wp_delivery *delivery = f->items[i];
+        size_t at = 0;
+        while (at < f->op_count && !shares(&f->ops[at], delivery))
+            at++;
+        if (at == f->op_count) {
+            wp__finish_op *op = &f->ops[f->op_count++];
+            wp__finish_op_init(op, worker->store, delivery->finish, &worker->owner);
+            op->worker = worker->name;
+            op->reason = delivery->reason;
+            op->delay_us = delay_of(delivery);
+        }
+        f->op_of[i] = at;
+        st = wp__refs_add(&f->ops[at].refs, delivery->message->seq, delivery->message->claim_number,
+                          0, err);
+    }
+    return st;
+}
+
+/* Take what is finished. What was taken and could not be written goes back by flush_return(). */
+static wp_status flush_take(flush *f, wp_worker *worker, wp_error **err)
+{
+    size_t max = worker->finished.count < FLUSH_MAX ? worker->finished.count : FLUSH_MAX;
+    if (!max)
+        return WP_OK;
+    if (!flush_alloc(f, max))
+        return wp__fail_nomem(err);
+    while (f->count < max) {
+        wp_delivery *delivery = worker->finished.first;
+        wp__list_remove(&worker->finished, delivery);
+        f->items[f->count++] = delivery;
+    }
+    worker->writing += f->count;
+    return WP_OK;
+}
+
+static void flush_return(flush *f, wp_worker *worker)
+{
+    wp__mutex_lock(&worker->mutex);
+    worker->writing -= f->count;
+    for (size_t i = 0; i < f->count; i++)
+        wp__list_push(&worker->finished, f->items[i]);
+    wp__mutex_unlock(&worker->mutex);
+}
+
+static int compare_int64(const void *left, const void *right)
+{
+    int64_t a = *(const int64_t *)left;
+    int64_t b = *(const int64_t *)right;
+    return (a > b) - (a < b);
+}
+
+static bool was_changed(const wp__finish_op *op, int64_t seq)
+{
+    return op->base.result_count &&
+           bsearch(&seq, op->changed, op->base.result_count, sizeof seq, compare_int64);
+}
+
+static void log_outcome(const wp_worker *worker, const wp_delivery *delivery, bool changed)
+{
+    const char *message = "lease lost";
+    wp_log_level level = WP_LOG_WARNING;
+    if (changed && delivery->finish == WP__FINISH_RETRY) {
+        message = "handler failed, will retry";
+        level = WP_LOG_ERROR;
+    } else if (changed && delivery->finish == WP__FINISH_FAIL) {
+        message = "dead letter";
+        level = WP_LOG_ERROR;
+    } else if (changed) {
+        return;
+    }
+    WP__LOG(worker->log, level, message, WP__F_TEXT("StoreId", wp_store_id(worker->store)),
+            WP__F_TEXT("WorkerId", worker->name), WP__F_TEXT("Topic", delivery->message->topic),
+            WP__F_ID("MessageId", &delivery->message->id),
+            WP__F_INT("Attempt", delivery->message->attempt + 1),
+            WP__F_INT("ElapsedMs", (delivery->finished_at - delivery->out_at) / 1000),
+            WP__F_TEXT("Exception", delivery->reason));
+}
+
+/* What the database did with one outcome: its fate and the counter for it. */
+static wp_status fate_of(wp_worker *worker, const wp_delivery *delivery, bool changed)
+{
+    static const wp_counter counters[] = {[WP__FINISH_ACK] = WP_COUNTER_ACKED,
+                                          [WP__FINISH_RETRY] = WP_COUNTER_ABANDONED,
+                                          [WP__FINISH_FAIL] = WP_COUNTER_FAILED,
+                                          [WP__FINISH_RELEASE] = WP_COUNTER_RELEASED};
+    if (delivery->completed && delivery->finish == WP__FINISH_RETRY && !changed) {
+        wp__worker_count(worker, WP_COUNTER_ACKED, 1); /* by the app's own transaction */
+        return WP_OK;
+    }
+    if (changed || delivery->finish != WP__FINISH_RELEASE)
+        log_outcome(worker, delivery, changed);
+    wp__worker_count(worker, changed ? counters[delivery->finish] : WP_COUNTER_LEASES_LOST, 1);
+    return changed && !delivery->completed ? WP_OK : WP_E_LEASE_LOST;
+}
+
+/* All is written: tell everyone what came of it. */
+static void flush_settle(flush *f, wp_worker *worker)
+{
+    for (size_t i = 0; i < f->op_count; i++)
+        if (f->ops[i].base.result_count > 1)
+            qsort(f->ops[i].changed, f->ops[i].base.result_count, sizeof(int64_t), compare_int64);
+    for (size_t i = 0; i < f->count; i++)
+        f->fates[i] = fate_of(worker, f->items[i],
+                              was_changed(&f->ops[f->op_of[i]], f->items[i]->message->seq));
+    wp__mutex_lock(&worker->mutex);
+    worker->writing -= f->count;
+    for (size_t i = 0; i < f->count; i++)
+        wp__delivery_settle(f->items[i], f->fates[i]);
+    if (f->count)
+        wp__cond_broadcast(&worker->settled);
+    wp__mutex_unlock(&worker->mutex);
+    for (size_t i = 0; i < f->count; i++)
+        wp_delivery_free(f->items[i]); /* the list's reference */
+}
+
+/* Whether waiting for more outcomes would help no one. @locks mutex */
+static bool flush_is_due(const wp_worker *worker, int64_t now, int64_t *deadline)
+{
+    int64_t at;
+    if (!worker->finished.first)
+        return false;
+    at = worker->finished.first->finished_at + worker->config->flush_ms * 1000;
+    if (worker->state != WP__RUNNING || worker->finished.count >= WP__FLUSH_COUNT || at <= now ||
+        (worker->out.count == 0 && worker->ready.count == 0))
+        return true;
+    if (at < *deadline)
+        *deadline = at;
+    return false;
+}
+
+/* ---- claims ------------------------------------------------------------------------------- */
+
+/* How many messages a group may hold: those being handled, and a store ahead that handlers will
+ * use up soon, judged by how long they take. @locks mutex */
+static size_t capacity(const wp__group *group)
+{
+    const wp__worker_options *o = &group->options;
+    int64_t horizon = o->lease_ms * 1000 / 4;
+    int64_t ahead = 2 * o->batch_size;
+    if (horizon > PREFETCH_HORIZON_US)
+        horizon = PREFETCH_HORIZON_US;
+    if (group->service_us < 0)
+        ahead = 0;
+    else if (group->service_us > 0 && o->concurrency * horizon / group->service_us < ahead)
+        ahead = o->concurrency * horizon / group->service_us;
+    return (size_t)(o->concurrency + ahead);
+}
+
+/* How many to claim for a group now; 0: not yet. @locks mutex */
+static size_t wanted(const wp__group *group)
+{
+    size_t room = capacity(group);
+    size_t batch = (size_t)group->options.batch_size;
+    if (group->held >= room)
+        return 0;
+    room -= group->held;
+    /* Wait for room for a whole batch, unless handlers would run dry. */
+    if (room < batch && group->held > group->out + (size_t)group->options.concurrency / 2)
+        return 0;
+    return room < batch ? room : batch;
+}
+
+bool wp__pump_wants(const wp__group *group)
+{
+    return atomic_load_explicit(&group->hungry, memory_order_relaxed) && wanted(group) > 0;
+}
+
+static void group_found(wp__group *group, size_t count, size_t asked)
+{
+    group->hungry = count == asked;
+    if (count)
+        group->idle_us = 0;
+}
+
+/* Nothing (more) to claim: when to look again. */
+static void group_idle(wp_worker *worker, wp__group *group, int64_t now, int64_t due_us)
+{
+    const wp__worker_options *o = &group->options;
+    int64_t max = o->poll_max_ms * 1000;
+    int64_t wait;
+    if (max == 0)
+        max = worker->watching ? 30000000 : 1000000;
+    if (max < o->poll_min_ms * 1000)
+        max = o->poll_min_ms * 1000;
+    group->hungry = false;
+    group->idle_us = group->idle_us ? group->idle_us * 2 : o->poll_min_ms * 1000;
+    if (group->idle_us > max)
+        group->idle_us = max;
+    wait = group->idle_us - (int64_t)(wp__random() % (uint64_t)(group->idle_us / 8 + 1));
+    if (due_us != INT64_MAX) {
+        int64_t until = due_us - wp__store_now_us(worker->store);
+        if (until > 0 && until < wait)
+            wait = until;
+    }
+    group->next_poll_us = now + wait;
+}
+
+/* Make deliveries of what was claimed. */
+static void claim_take(wp_worker *worker, wp__group *group, wp__claim_op *op, int64_t sent_at)
+{
+    wp__mutex_lock(&worker->mutex);
+    for (size_t i = 0; i < op->count; i++) {
+        wp_delivery *delivery = wp__delivery_new(worker, group, op->received[i]);
+        if (!delivery) { /* its lease will lapse and it is reaped */
+            wp__received_free(op->received[i]);
+            continue;
+        }
+        delivery->topic = wp__worker_topic(worker, delivery->message->topic);
+        delivery->claimed_at = sent_at;
+        delivery->now_us = op->now_us;
+        delivery->lease_until = sent_at + op->lease_us;
+        delivery->renew_at = sent_at + op->lease_us * 6 / 10;
+        delivery->state = WP__READY;
+        wp__list_push(&worker->ready, delivery);
+        group->held++;
+        worker->held++;
+        if (worker->state != WP__RUNNING && !worker->manual)
+            wp__delivery_end(delivery, WP__FINISH_RELEASE, NULL, 0); /* stopped meanwhile */
+    }
+    op->count = 0;
+    wp__cond_broadcast(&worker->available);
+    wp__mutex_unlock(&worker->mutex);
+    /* The keeper looks once a second by itself: only short leases need more. */
+    if (group->options.lease_ms < 2000)
+        wp__waiter_signal(worker->keeper_waiter);
+}
+
+static void claim_init(wp__claim_op *op, wp_worker *worker, const wp__group *group, size_t count)
+{
+    wp__claim_op_init(op, worker->store);
+    op->owner = worker->owner;
+    op->topics = group->topics;
+    op->batch = (int64_t)count;
+    op->lease_us = group->options.lease_ms * 1000;
+    op->max_attempts = group->options.max_attempts;
+}
+
+/* ---- errors ------------------------------------------------------------------------------- */
+
+static void met_error(wp_worker *worker, const wp_error *err)
+{
+    int64_t backoff = worker->error_backoff_us;
+    backoff = backoff ? backoff * 2 : BACKOFF_FIRST_US;
+    if (backoff > BACKOFF_MAX_US)
+        backoff = BACKOFF_MAX_US;
+    worker->error_backoff_us = backoff;
+    backoff -= (int64_t)(wp__random() % (uint64_t)(backoff / 4));
+    worker->error_until = wp__worker_now(worker) + backoff;
+    wp__worker_count(worker, WP_COUNTER_ERRORS, 1);
+    WP__LOG(worker->log, WP_LOG_WARNING, "database error, will try again",
+            WP__F_TEXT("StoreId", wp_store_id(worker->store)), WP__F_TEXT("WorkerId", worker->name),
+            WP__F_TEXT("Exception", wp_error_message(err)));
+}
+
+static wp_status connect_pump(wp_worker *worker, wp_error **err)
+{
+    wp_conn *conn = NULL;
+    wp_status st;
+    if (worker->pump_conn && !worker->pump_conn->broken)
+        return WP_OK;
+    wp__pump_close(worker);
+    if ((st = wp__store_connect(&conn, worker->store, err)) != WP_OK)
+        return st;
+    worker->change_number = conn->driver->change_number(conn);
+    wp__mutex_lock(&worker->mutex); /* stop() may want to interrupt it */
+    worker->pump_conn = conn;
+    wp__mutex_unlock(&worker->mutex);
+    return WP_OK;
+}
+
+void wp__pump_close(wp_worker *worker)
+{
+    wp_conn *conn;
+    wp__mutex_lock(&worker->mutex);
+    conn = worker->pump_conn;
+    worker->pump_conn = NULL;
+    wp__mutex_unlock(&worker->mutex);
+    wp__conn_close(conn);
+}
+
+/* ---- one transaction ---------------------------------------------------------------------- */
+
+/* Write outcomes and claim, together or each alone. */
+static wp_status exchange(wp_worker *worker, flush *f, wp__claim_op *claim, wp_error **err)
+{
+    size_t count = f->op_count + (claim ? 1 : 0);
+    wp_op **ops = NULL;
+    wp_status st;
+    if (count == 1)
+        return wp__conn_run(worker->pump_conn, claim ? &claim->base : &f->ops[0].base, err);
+    ops = calloc(count, sizeof(wp_op *));
+    if (!ops)
+        return wp__fail_nomem(err);
+    for (size_t i = 0; i < f->op_count; i++)
+        ops[i] = &f->ops[i].base;
+    if (claim)
+        ops[f->op_count] = &claim->base;
+    st = wp__conn_run_all(worker->pump_conn, ops, count, err);
+    free(ops);
+    return st;
+}
+
+/* Flush what `f` holds, and claim up to `count` for `group` (NULL: none). */
+static wp_status transact(wp_worker *worker, flush *f, wp__group *group, size_t count,
+                          size_t *claimed, wp_error **err)
+{
+    wp__claim_op claim;
+    int64_t sent_at = wp__worker_now(worker);
+    wp_status st = flush_plan(f, worker, err);
+    if (group)
+        claim_init(&claim, worker, group, count);
+    if (st == WP_OK && (f->op_count || group))
+        st = exchange(worker, f, group ? &claim : NULL, err);
+    if (st != WP_OK) {
+        flush_return(f, worker);
+    } else {
+        flush_settle(f, worker);
+        worker->error_backoff_us = 0;
+        worker->worked = true;
+    }
+    if (group && st == WP_OK) {
+        *claimed = claim.count;
+        wp__worker_count(worker, WP_COUNTER_POLLS, 1);
+        wp__worker_count(worker, WP_COUNTER_CLAIMED, (int64_t)claim.count);
+        if (claim.count)
+            WP__LOG(worker->log, WP_LOG_DEBUG, "claimed",
+                    WP__F_TEXT("StoreId", wp_store_id(worker->store)),
+                    WP__F_TEXT("WorkerId", worker->name), WP__F_INT("Count", claim.count));
+        claim_take(worker, group, &claim, sent_at);
+    }
+    if (group)
+        wp__op_fini(&claim.base);
+    flush_free(f);
+    return st;
+}
+
+/* ---- reaping ------------------------------------------------------------------------------ */
+
+static wp_status reap(wp_worker *worker, wp_error **err)
+{
+    bool more = false;
+    wp_status st = wp__outbox_reap_needed(&more, worker->store, worker->pump_conn, err);
+    while (st == WP_OK && more) {
+        wp__reap_op op;
+        wp__reap_op_init(&op, worker->store, worker->name);
+        st = wp__conn_run(worker->pump_conn, &op.base, err);
+        more = op.leases == WP__REAP_PAGE || op.expired == WP__REAP_PAGE;
+        if (st == WP_OK) {
+            wp__worker_count(worker, WP_COUNTER_REAPED, (int64_t)(op.retried + op.failed));
+            wp__worker_count(worker, WP_COUNTER_FAILED, (int64_t)(op.failed + op.expired));
+            WP__LOG(worker->log, WP_LOG_INFO, "reaped",
+                    WP__F_TEXT("StoreId", wp_store_id(worker->store)),
+                    WP__F_TEXT("WorkerId", worker->name),
+                    WP__F_INT("Count", op.retried + op.failed), WP__F_INT("Dead", op.failed),
+                    WP__F_INT("Expired", op.expired));
+            worker->worked = true;
+        }
+        wp__op_fini(&op.base);
+    }
+    return st;
+}
+
+static wp_status maintain(wp_worker *worker, int64_t now, wp_error **err)
+{
+    wp_status st = reap(worker, err);
+    /* Once when work ends, and now and then while it goes on. */
+    if (worker->worked) {
+        bool idle = worker->held == 0;
+        worker->pump_conn->driver->tidy(worker->pump_conn, idle);
+        worker->worked = !idle;
+    }
+    worker->next_reap = now + worker->config->reap_ms * 1000;
+    return st;
+}
+
+/* ---- a round ------------------------------------------------------------------------------ */
+
+/* The next group that wants messages and whose time has come. @locks mutex */
+static wp__group *choose_group(wp_worker *worker, int64_t now, size_t *count, int64_t *deadline)
+{
+    wp__group *group = worker->first_group;
+    if (worker->state != WP__RUNNING)
+        return NULL;
+    do {
+        size_t want = wanted(group);
+        if (want && (group->hungry || group->next_poll_us <= now)) {
+            worker->first_group = group->next ? group->next : worker->groups;
+            *count = want;
+            return group;
+        }
+        if (want && group->next_poll_us < *deadline)
+            *deadline = group->next_poll_us;
+        group = group->next ? group->next : worker->groups;
+    } while (group != worker->first_group);
+    return NULL;
+}
+
+/* An idle group is asked first, by a read that takes no lock, whether there is anything. */
+static wp_status probe(wp_worker *worker, wp__group *group, bool *empty, int64_t now,
+                       wp_error **err)
+{
+    int64_t due_us = 0;
+    wp_status st;
+    *empty = false;
+    if (group->hungry || !group->topics)
+        return WP_OK;
+    st = wp__outbox_next_due(&due_us, worker->store, worker->pump_conn, group->topics, err);
+    if (st == WP_OK && due_us > wp__store_now_us(worker->store)) {
+        wp__worker_count(worker, WP_COUNTER_POLLS, 1);
+        *empty = true;
+        group_idle(worker, group, now, due_us);
+    }
+    return st;
+}
+
+/* Do what is due; *deadline gets when there will be something to do without a signal. */
+static wp_status round_once(wp_worker *worker, int64_t *deadline, bool *did, wp_error **err)
+{
+    flush f = {0};
+    wp__group *group;
+    size_t count = 0;
+    size_t claimed = 0;
+    bool empty = false;
+    int64_t now = wp__worker_now(worker);
+    wp_status st;
+    *did = false;
+    if ((st = connect_pump(worker, err)) != WP_OK)
+        return st;
+    if (now >= worker->next_reap && (st = maintain(worker, now, err)) != WP_OK)
+        return st;
+    *deadline = worker->next_reap;
+    wp__mutex_lock(&worker->mutex);
+    group = choose_group(worker, now, &count, deadline);
+    wp__mutex_unlock(&worker->mutex);
+    if (group && (st = probe(worker, group, &empty, now, err)) != WP_OK)
+        return st;
+    if (group && empty) {
+        *did = true; /* another group may be due */
+        group = NULL;
+    }
+    wp__mutex_lock(&worker->mutex);
+    if (flush_is_due(worker, now, deadline) || (group && worker->finished.count))
+        st = flush_take(&f, worker, err);
+    wp__mutex_unlock(&worker->mutex);
+    if (st != WP_OK || (!f.count && !group))
+        return st;
+    *did = true;
+    st = transact(worker, &f, group, count, &claimed, err);
+    if (st == WP_OK && group) {
+        group_found(group, claimed, count);
+        if (!group->hungry)
+            group_idle(worker, group, now, INT64_MAX);
+        if (!group->hungry && claimed)
+            group->next_poll_us = now; /* a probe will tell when the next one is due */
+    }
+    return st;
+}
+
+/* ---- the thread --------------------------------------------------------------------------- */
+
+/* A change of the file was announced. It is announced before the commit can be seen, so look for
+ * the change itself, again and again at growing intervals. */
+static void look_for_change(wp_worker *worker, int64_t now)
+{
+    int64_t number;
+    if (!worker->pump_conn)
+        return;
+    number = worker->pump_conn->driver->change_number(worker->pump_conn);
+    if (number == worker->change_number) {
+        worker->recheck_us = worker->recheck_us ? worker->recheck_us * 2 : RECHECK_FIRST_US;
+        if (worker->recheck_us > RECHECK_MAX_US)
+            worker->recheck_us = 0; /* it was no commit, or one of our own */
+        worker->recheck_at = now + worker->recheck_us;
+        return;
+    }
+    worker->change_number = number;
+    worker->recheck_us = 0;
+    wp__worker_count(worker, WP_COUNTER_WAKES, 1);
+    for (wp__group *group = worker->groups; group; group = group->next)
+        group->next_poll_us = now;
+}
+
+static void sleep_until(wp_worker *worker, int64_t deadline)
+{
+    int64_t now;
+    unsigned woke;
+    if (worker->recheck_us && worker->recheck_at < deadline)
+        deadline = worker->recheck_at;
+    woke = wp__waiter_wait(worker->waiter, deadline);
+    now = wp__worker_now(worker);
+    if (woke & WP__WOKE_CHANGE)
+        worker->recheck_us = 0; /* begin anew */
+    if ((woke & WP__WOKE_CHANGE) || (worker->recheck_us && now >= worker->recheck_at))
+        look_for_change(worker, now);
+    worker->watching = worker->watching && wp__waiter_is_watching(worker->waiter);
+}
+
+/* Hints from this process: another thread committed, or wp_worker_wake(). */
+static void take_hint(wp_worker *worker, int64_t now)
+{
+    if (!atomic_exchange(&worker->listener.hinted, false))
+        return;
+    wp__worker_count(worker, WP_COUNTER_WAKES, 1);
+    for (wp__group *group = worker->groups; group; group = group->next)
+        group->next_poll_us = now;
+}
+
+/* @locks mutex */
+static bool may_end(const wp_worker *worker)
+{
+    if (worker->pump_exit)
+        return true;
+    return worker->state != WP__RUNNING && worker->out.count == 0 && worker->ready.count == 0 &&
+           worker->finished.count == 0;
+}
+
+static bool ended(wp_worker *worker)
+{
+    bool end;
+    wp__mutex_lock(&worker->mutex);
+    end = may_end(worker);
+    wp__mutex_unlock(&worker->mutex);
+    return end;
+}
+
+/* Whatever could not be written will not be: its lease lapses. */
+static void give_up_rest(wp_worker *worker)
+{
+    wp_delivery *delivery;
+    wp__mutex_lock(&worker->mutex);
+    while ((delivery = worker->finished.first)) {
+        wp__list_remove(&worker->finished, delivery);
+        wp__delivery_settle(delivery, WP_E_STOPPED);
+        wp__cond_broadcast(&worker->settled);
+        wp__mutex_unlock(&worker->mutex);
+        wp_delivery_free(delivery);
+        wp__mutex_lock(&worker->mutex);
+    }
+    wp__mutex_unlock(&worker->mutex);
+}
+
+void *wp__pump_main(void *arg)
+{
+    wp_worker *worker = arg;
+    while (!ended(worker)) {
+        wp_error *err = NULL;
+        int64_t deadline = 0;
+        int64_t now = wp__worker_now(worker);
+        bool did = false;
+        take_hint(worker, now);
+        if (now < worker->error_until) {
+            (void)wp__waiter_wait(worker->waiter, worker->error_until);
+            continue;
+        }
+        if (round_once(worker, &deadline, &did, &err) != WP_OK) {
+            met_error(worker, err);
+            wp_error_free(err);
+        } else if (!did) {
+            sleep_until(worker, deadline);
+        }
+    }
+    give_up_rest(worker);
+    wp__pump_close(worker);
+    if (worker->listening)
+        wp__store_unlisten(worker->store, &worker->listener);
+    wp__mutex_lock(&worker->mutex);
+    worker->pump_running = false;
+    wp__waiter_signal(worker->keeper_waiter);
+    wp__cond_broadcast(&worker->settled);
+    wp__mutex_unlock(&worker->mutex);
+    wp__worker_unref(worker);
+    return NULL;
+}
+
+wp_status wp__pump_round(wp_worker *worker, size_t limit, size_t *claimed, wp_error **err)
+{
+    wp_status st = connect_pump(worker, err);
+    size_t total = 0;
+    *claimed = 0;
+    if (st != WP_OK || (limit && (st = reap(worker, err)) != WP_OK))
+        return st;
+    for (wp__group *group = worker->groups; st == WP_OK && group; group = group->next) {
+        flush f = {0};
+        size_t count = 0;
+        size_t got = 0;
+        wp__mutex_lock(&worker->mutex);
+        st = flush_take(&f, worker, err);
+        if (group->held < (size_t)group->options.concurrency)
+            count = (size_t)group->options.concurrency - group->held;
+        wp__mutex_unlock(&worker->mutex);
+        if (count > limit - total)
+            count = limit - total;
+        if (count > (size_t)group->options.batch_size)
+            count = (size_t)group->options.batch_size;
+        if (st == WP_OK)
+            st = transact(worker, &f, count ? group : NULL, count, &got, err);
+        total += got;
+    }
+    *claimed = total;
+    return st;
+}

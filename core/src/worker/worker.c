@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A worker: made, registered with, counted, freed. */
+#include "worker/worker.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+wp_worker *wp__worker_ref(wp_worker *worker)
+{
+    atomic_fetch_add_explicit(&worker->refs, 1, memory_order_relaxed);
+    return worker;
+}
+
+static void free_topics(wp_worker *worker)
+{
+    while (worker->topics) {
+        wp__topic *topic = worker->topics;
+        worker->topics = topic->next;
+        free(topic->name);
+        free(topic);
+    }
+    while (worker->groups) {
+        wp__group *group = worker->groups;
+        worker->groups = group->next;
+        free(group->topics);
+        free(group);
+    }
+}
+
+void wp__worker_unref(wp_worker *worker)
+{
+    if (atomic_fetch_sub_explicit(&worker->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    free_topics(worker);
+    free(worker->threads);
+    wp__waiter_free(worker->waiter);
+    wp__waiter_free(worker->keeper_waiter);
+    wp__cond_destroy(&worker->available);
+    wp__cond_destroy(&worker->settled);
+    wp__cond_destroy(&worker->cancels);
+    wp__mutex_destroy(&worker->mutex);
+    free(worker->name);
+    wp__log_free(worker->log);
+    wp_config_free(worker->config);
+    wp__store_unref(worker->store);
+    free(worker);
+}
+
+wp_status wp__worker_check(const wp_worker *worker, wp_error **err)
+{
+    if (!worker)
+        return wp__fail(err, WP_E_ARGUMENT, "worker is NULL");
+    return wp__store_check(worker->store, err);
+}
+
+void wp__worker_count(wp_worker *worker, wp_counter counter, int64_t by)
+{
+    atomic_fetch_add_explicit(&worker->counters[counter], by, memory_order_relaxed);
+}
+
+int64_t wp_worker_counter(const wp_worker *worker, wp_counter counter)
+{
+    if (!worker || (int)counter < 0 || (int)counter >= WP__COUNTERS)
+        return 0;
+    return atomic_load_explicit(&worker->counters[counter], memory_order_relaxed);
+}
+
+int64_t wp__worker_now(const wp_worker *worker)
+{
+    return wp__clock_mono_us(worker->clock);
+}
+
+wp__topic *wp__worker_topic(const wp_worker *worker, const char *name)
+{
+    wp__topic *topic = worker->topics;
+    while (topic && strcmp(topic->name, name) != 0)
+        topic = topic->next;
+    return topic;
+}
+
+/* ---- made --------------------------------------------------------------------------------- */
+
+static char *default_name(void)
+{
+    wp__buf name = {0};
+    char host[256];
+    wp__host_name(host, sizeof host);
+    wp__buf_fmt(&name, "%s:%lld", host, (long long)wp__process_id());
+    return wp__buf_take(&name);
+}
+
+wp_status wp_worker_new(wp_worker **out, wp_store *store, const wp_config *config, wp_error **err)
+{
+    wp_worker *worker;
+    wp_status st;
+    if (!out)
+        return wp__fail(err, WP_E_ARGUMENT, "out is NULL");
+    if ((st = wp__store_check(store, err)) != WP_OK)
+        return st;
+    worker = calloc(1, sizeof *worker);
+    if (!worker)
+        return wp__fail_nomem(err);
+    atomic_init(&worker->refs, 1);
+    worker->store = wp__store_ref(store);
+    worker->clock = wp__store_clock(store);
+    worker->log = wp__log_ref(wp__store_log(store));
+    worker->calls = 1;
+    wp_id_new(&worker->owner);
+    wp__mutex_init(&worker->mutex);
+    wp__cond_init(&worker->available, wp__clock_system());
+    wp__cond_init(&worker->settled, wp__clock_system());
+    wp__cond_init(&worker->cancels, wp__clock_system());
+    st = wp__config_copy(&worker->config, config ? config : wp__store_config(store), err);
+    if (st == WP_OK) {
+        worker->name = worker->config->worker_name[0] ? wp__text_dup(worker->config->worker_name)
+                                                      : default_name();
+        if (!worker->name)
+            st = wp__fail_nomem(err);
+    }
+    if (st == WP_OK && (st = wp__waiter_new(&worker->waiter, worker->clock, err)) == WP_OK)
+        st = wp__waiter_new(&worker->keeper_waiter, worker->clock, err);
+    if (st != WP_OK) {
+        wp__worker_unref(worker);
+        return st;
+    }
+    worker->listener.waiter = worker->waiter;
+    *out = worker;
+    return WP_OK;
+}
+
+/* ---- registered with ---------------------------------------------------------------------- */
+
+/* Find or add a topic. @locks mutex */
+static wp_status get_topic(wp__topic **out, wp_worker *worker, const char *name, wp_error **err)
+{
+    wp__topic *topic = wp__worker_topic(worker, name);
+    if (!topic) {
+        topic = calloc(1, sizeof *topic);
+        if (topic)
+            topic->name = wp__text_dup(name);
+        if (!topic || !topic->name) {
+            free(topic);
+            return wp__fail_nomem(err);
+        }
+        topic->options = worker->config->worker;
+        topic->next = worker->topics;
+        worker->topics = topic;
+    }
+    *out = topic;
+    return WP_OK;
+}
+
+static wp_status check_topic(const wp_worker *worker, wp_source source, const char *topic,
+                             wp_error **err)
+{
+    wp_status st = wp__worker_check(worker, err);
+    if (st == WP_OK && source != WP_SOURCE_OUTBOX)
+        st = wp__fail(err, WP_E_ARGUMENT, "source is not WP_SOURCE_OUTBOX");
+    if (st == WP_OK)
+        st = wp__check_text(NULL, "topic", topic, WP_NAME_MAX, true, err);
+    return st;
+}
+
+/* @locks mutex */
+static wp_status check_new(const wp_worker *worker, wp_error **err)
+{
+    if (worker->state != WP__NEW || worker->groups)
+        return wp__fail(err, WP_E_STATE, "the worker has run: register topics before");
+    return WP_OK;
+}
+
+wp_status wp_worker_handle(wp_worker *worker, wp_source source, const char *topic, wp_handler_fn fn,
+                           void *user, void (*destroy)(void *user), wp_error **err)
+{
+    wp__topic *found = NULL;
+    wp_status st = check_topic(worker, source, topic, err);
+    if (st == WP_OK) {
+        wp__mutex_lock(&worker->mutex);
+        if ((st = check_new(worker, err)) == WP_OK &&
+            (st = get_topic(&found, worker, topic, err)) == WP_OK && found->handled)
+            st = wp__fail(err, WP_E_STATE, "topic \"%s\" has a handler already", topic);
+        if (st == WP_OK) {
+            found->handled = true;
+            found->fn = fn;
+            found->user = user;
+            found->destroy = destroy;
+        }
+        wp__mutex_unlock(&worker->mutex);
+    }
+    if (st != WP_OK && destroy)
+        destroy(user);
+    return st;
+}
+
+wp_status wp_worker_topic_set(wp_worker *worker, wp_source source, const char *topic,
+                              const char *key, const char *value, wp_error **err)
+{
+    wp__topic *found = NULL;
+    wp_status st = check_topic(worker, source, topic, err);
+    if (st != WP_OK)
+        return st;
+    if (!key || !value)
+        return wp__fail(err, WP_E_ARGUMENT, "%s is NULL", key ? "value" : "key");
+    wp__mutex_lock(&worker->mutex);
+    if ((st = check_new(worker, err)) == WP_OK &&
+        (st = get_topic(&found, worker, topic, err)) == WP_OK &&
+        (st = wp__worker_options_set(&found->options, key, value, err)) == WP_OK)
+        found->has_options = true;
+    wp__mutex_unlock(&worker->mutex);
+    return st;
+}
+
+/* ---- groups ------------------------------------------------------------------------------- */
+
+static wp_status add_group(wp_worker *worker, const wp__worker_options *options, char *topics,
+                           wp__group **out, wp_error **err)
+{
+    wp__group *group = calloc(1, sizeof *group);
+    if (!group) {
+        free(topics);
+        return wp__fail_nomem(err);
+    }
+    group->options = *options;
+    group->topics = topics;
+    group->service_us = -1;
+    group->hungry = true;
+    group->next = worker->groups;
+    worker->groups = group;
+    *out = group;
+    return WP_OK;
+}
+
+/* The JSON array of one topic, or (NULL) of all handled ones without options of their own. */
+static char *topics_json(const wp_worker *worker, const wp__topic *only)
+{
+    json_t *array = json_array();
+    char *text = NULL;
+    bool failed = !array;
+    for (const wp__topic *t = worker->topics; t && !failed; t = t->next)
+        if (t->handled && (only ? t == only : !t->has_options))
+            failed = json_array_append_new(array, json_string(t->name)) != 0;
+    if (!failed)
+        text = json_dumps(array, JSON_COMPACT);
+    json_decref(array);
+    return text;
+}
+
+static wp_status plan(wp_worker *worker, wp_error **err)
+{
+    wp__group *group = NULL;
+    wp_status st = WP_OK;
+    for (wp__topic *t = worker->topics; t && st == WP_OK; t = t->next) {
+        char *json;
+        if (!t->handled || !t->has_options)
+            continue;
+        if (!(json = topics_json(worker, t)))
+            st = wp__fail_nomem(err);
+        else if ((st = add_group(worker, &t->options, json, &group, err)) == WP_OK)
+            t->group = group;
+    }
+    if (st == WP_OK) {
+        char *json = worker->config->worker_all_topics ? NULL : topics_json(worker, NULL);
+        if (!json && !worker->config->worker_all_topics)
+            st = wp__fail_nomem(err);
+        else
+            st = add_group(worker, &worker->config->worker, json, &group, err);
+    }
+    if (st == WP_OK)
+        worker->first_group = worker->groups;
+    return st;
+}
+
+wp_status wp__worker_plan(wp_worker *worker, wp_error **err)
+{
+    wp_status st = WP_OK;
+    wp__mutex_lock(&worker->mutex);
+    if (!worker->first_group)
+        st = plan(worker, err);
+    wp__mutex_unlock(&worker->mutex);
+    return st;
+}
+
+/* ---- started ------------------------------------------------------------------------------ */
+
+/* @locks mutex */
+static wp_status start_threads(wp_worker *worker, wp_error **err)
+{
+    const char *path = wp__store_watch_path(worker->store);
+    wp_status st;
+    worker->watching = worker->config->wakeups && path && wp__waiter_watch(worker->waiter, path);
+    wp__worker_ref(worker);
+    worker->pump_running = true;
+    st = wp__thread_start(&worker->pump_thread, "waypost-pump", wp__pump_main, worker, err);
+    if (st != WP_OK) {
+        worker->pump_running = false;
+        atomic_fetch_sub(&worker->refs, 1);
+        return st;
+    }
+    worker->listening = worker->config->wakeups;
+    if (worker->listening)
+        wp__store_listen(worker->store, &worker->listener);
+    wp__worker_ref(worker);
+    worker->keeper_running = true;
+    worker->state = WP__RUNNING;
+    st = wp__thread_start(&worker->keeper_thread, "waypost-keep", wp__keeper_main, worker, err);
+    if (st != WP_OK) {
+        worker->keeper_running = false;
+        worker->state = WP__STOPPING; /* the pump ends by itself */
+        atomic_fetch_sub(&worker->refs, 1);
+    }
+    return st;
+}
+
+wp_status wp__worker_ensure(wp_worker *worker, wp_error **err)
+{
+    wp_status st;
+    if ((st = wp__worker_plan(worker, err)) != WP_OK)
+        return st;
+    wp__mutex_lock(&worker->mutex);
+    if (worker->manual)
+        st = wp__fail(err, WP_E_STATE, "drain or step is under way");
+    else if (worker->state == WP__STOPPING || worker->state == WP__STOPPED)
+        st = wp__fail(err, WP_E_STOPPED, "the worker is stopped");
+    else if (worker->state == WP__NEW)
+        st = start_threads(worker, err);
+    wp__mutex_unlock(&worker->mutex);
+    return st;
+}
+
+void wp_worker_wake(wp_worker *worker)
+{
+    if (wp__worker_check(worker, NULL) != WP_OK)
+        return;
+    atomic_store(&worker->listener.hinted, true);
+    wp__waiter_signal(worker->waiter);
+}
+
+/* ---- freed -------------------------------------------------------------------------------- */
+
+void wp__worker_leave(wp_worker *worker)
+{
+    wp__topic *topics = NULL;
+    wp__mutex_lock(&worker->mutex);
+    if (--worker->calls == 0)
+        topics = worker->topics;
+    wp__mutex_unlock(&worker->mutex);
+    for (wp__topic *t = topics; t; t = t->next)
+        if (t->destroy)
+            t->destroy(t->user);
+}
+
+/* Whoever holds a cancelled delivery that nobody asked for any more. */
+static void drop_cancelled(wp_worker *worker)
+{
+    wp_delivery *delivery;
+    for (;;) {
+        wp__mutex_lock(&worker->mutex);
+        worker->cancels_wanted = false;
+        delivery = worker->cancelled_first;
+        if (delivery)
+            worker->cancelled_first = delivery->next_cancelled;
+        if (!worker->cancelled_first)
+            worker->cancelled_last = NULL;
+        wp__mutex_unlock(&worker->mutex);
+        if (!delivery)
+            return;
+        wp_delivery_free(delivery);
+    }
+}
+
+void wp_worker_free(wp_worker *worker)
+{
+    if (!worker || wp__worker_check(worker, NULL) != WP_OK)
+        return; /* in a forked child it is the parent's */
+    (void)wp_worker_stop(NULL, worker, 0, NULL);
+    drop_cancelled(worker);
+    wp__worker_leave(worker);
+    wp__log_pump(worker->log);
+    wp__worker_unref(worker);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The worker's insides, shared by the files of this directory:
+ *   worker.c    made, registered with, freed
+ *   pump.c      the database thread: writes outcomes, claims, reaps, sleeps
+ *   keeper.c    the other database thread: renews leases, enforces timeouts
+ *   delivery.c  one message on its way
+ *   dispatch.c  hands deliveries to host threads, runs handlers
+ *   stop.c      ends it all by a deadline
+ *
+ * Locks: `mutex` guards everything below it and is never held over I/O or a callback. */
+#ifndef WP__WORKER_H
+#define WP__WORKER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <waypost/worker.h>
+
+#include "base/thread.h"
+#include "base/waiter.h"
+#include "db/store.h"
+#include "outbox/outbox.h"
+
+/* One topic that was registered, or given options. */
+typedef struct wp__topic {
+    char *name;
+    bool handled; /* claimed: it has a handler or is pulled */
+    wp_handler_fn fn;
+    void *user;
+    void (*destroy)(void *user);
+    bool has_options;
+    wp__worker_options options;
+    struct wp__group *group;
+    struct wp__topic *next;
+} wp__topic;
+
+/* Topics that one statement claims: those without options of their own together, each other one
+ * alone. */
+typedef struct wp__group {
+    char *topics; /* JSON array; NULL: all topics */
+    wp__worker_options options;
+    size_t held;          /* claimed and not finished: ready and out */
+    size_t out;           /* of them, with a handler */
+    int64_t service_us;   /* how long handlers take, smoothed; -1: not known yet */
+    atomic_bool hungry;   /* look for work without waiting for the poll */
+    int64_t idle_us;      /* the current poll interval */
+    int64_t next_poll_us; /* elapsed time of the next poll */
+    struct wp__group *next;
+} wp__group;
+
+typedef enum wp__delivery_state {
+    WP__READY,    /* claimed, waiting for a host thread */
+    WP__OUT,      /* with a handler */
+    WP__FINISHED, /* its outcome waits for the pump, or is being written */
+    WP__SETTLED,  /* written; or lost, or the worker stopped: `fate` tells */
+    WP__DETACHED  /* its handler goes on, but the worker has given it up */
+} wp__delivery_state;
+
+struct wp_delivery {
+    atomic_int refs;
+    wp_worker *worker; /* a reference */
+    wp_received *message;
+    wp__topic *topic; /* NULL: none is registered */
+    wp__group *group;
+    /* guarded by the worker's mutex */
+    wp__delivery_state state;
+    wp_delivery *prev, *next; /* in one of the worker's lists */
+    int64_t claimed_at;       /* elapsed time, as are all below */
+    int64_t lease_until;
+    int64_t renew_at; /* WP__FOREVER: not to be renewed */
+    int64_t timeout_at;
+    int64_t out_at;
+    int64_t finished_at;
+    int64_t now_us; /* the database's now at claimed_at */
+    void *taken_by; /* identifies the thread that took it */
+    wp__finish_kind finish;
+    char *reason;
+    int64_t delay_us; /* 0: backoff */
+    bool completed;   /* acked in a transaction of the app's */
+    bool lost;        /* the database said so, or it was given up */
+    bool timed_out;
+    wp_status fate;
+    wp_delivery *next_cancelled;
+    bool cancel_queued;
+    _Atomic(wp_cancel) cancel;
+};
+
+typedef struct wp__list {
+    wp_delivery *first, *last;
+    size_t count;
+} wp__list;
+void wp__list_push(wp__list *list, wp_delivery *delivery);
+void wp__list_remove(wp__list *list, wp_delivery *delivery);
+
+typedef enum wp__worker_state {
+    WP__NEW,
+    WP__RUNNING,
+    WP__STOPPING, /* no more claims */
+    WP__STOPPED
+} wp__worker_state;
+
+enum {
+    WP__COUNTERS = WP_COUNTER_ERRORS + 1,
+    WP__FLUSH_COUNT = 500 /* so many outcomes are written without waiting for more */
+};
+
+struct wp_worker {
+    atomic_int refs;
+    wp_store *store; /* a reference */
+    wp_config *config;
+    wp__log *log;
+    wp_clock *clock;
+    char *name;
+    wp_id owner; /* fresh for each worker: claims are told apart by their numbers */
+    _Atomic int64_t counters[WP__COUNTERS];
+
+    wp__mutex mutex;
+    wp__cond available; /* ready deliveries, or stopped */
+    wp__cond settled;   /* outcomes written, threads ended */
+    wp__cond cancels;
+    wp__worker_state state;
+    bool manual; /* drain or step under way: no pump thread */
+    wp__topic *topics;
+    wp__group *groups;
+    size_t held;
+    wp__list ready;
+    wp__list out;
+    wp__list finished; /* not yet being written */
+    size_t writing;    /* being written */
+    wp_delivery *cancelled_first, *cancelled_last;
+    bool cancels_wanted;
+    int calls; /* host threads inside run(), and the owner: handlers live as long */
+
+    wp__waiter *waiter; /* the pump's */
+    wp__listener listener;
+    bool listening;
+    bool watching; /* a wake-up channel is live */
+    wp__waiter *keeper_waiter;
+    wp__thread pump_thread, keeper_thread;
+    bool pump_running, keeper_running;
+    bool pump_exit, keeper_exit; /* the deadline has passed */
+    wp_conn *pump_conn, *keeper_conn;
+    wp__thread *threads; /* wp_worker_start() */
+    size_t thread_count;
+    size_t threads_running;
+
+    /* the pump's own */
+    int64_t change_number;
+    int64_t recheck_us; /* a change was announced and not seen yet: look again after this */
+    int64_t recheck_at;
+    int64_t next_reap;
+    int64_t error_backoff_us;
+    int64_t error_until;
+    bool worked;            /* since the last tidy */
+    wp__group *first_group; /* claims begin here, in turn */
+};
+
+wp_worker *wp__worker_ref(wp_worker *worker);
+void wp__worker_unref(wp_worker *worker);
+/* The worker is not NULL, and its store is this process's. */
+wp_status wp__worker_check(const wp_worker *worker, wp_error **err);
+void wp__worker_count(wp_worker *worker, wp_counter counter, int64_t by);
+/* @locks mutex */
+wp__topic *wp__worker_topic(const wp_worker *worker, const char *topic);
+/* Start pump and keeper if the worker is new. WP_E_STOPPED; WP_E_STATE in drain or step. */
+wp_status wp__worker_ensure(wp_worker *worker, wp_error **err);
+/* Work out the groups, once, before anything is claimed. */
+wp_status wp__worker_plan(wp_worker *worker, wp_error **err);
+/* The end of a call that may run handlers: destroys their user data after the last. */
+void wp__worker_leave(wp_worker *worker);
+int64_t wp__worker_now(const wp_worker *worker);
+
+/* ---- delivery.c ---- */
+wp_delivery *wp__delivery_new(wp_worker *worker, wp__group *group, wp_received *message);
+/* Queue an outcome for the pump. @locks mutex; the delivery leaves its list. */
+void wp__delivery_end(wp_delivery *delivery, wp__finish_kind kind, const char *reason,
+                      int64_t delay_us);
+/* Tell its handler to stop. @locks mutex */
+void wp__delivery_cancel(wp_delivery *delivery, wp_cancel cancel);
+/* An outcome was written, or never will be. Then drop the list's reference, outside the lock, and
+ * wake `settled`. @locks mutex */
+void wp__delivery_settle(wp_delivery *delivery, wp_status fate);
+/* A handler still runs, but the worker does not wait for it any more. The handler's reference is
+ * all that is left. @locks mutex */
+void wp__delivery_detach(wp_delivery *delivery);
+
+/* ---- dispatch.c ---- */
+/* Take a ready delivery now, or NULL. @locks mutex */
+wp_delivery *wp__dispatch_take(wp_worker *worker);
+/* Run its handler on this thread, and drop the reference. */
+void wp__dispatch_handle(wp_delivery *delivery);
+/* An identity for the calling thread. */
+void *wp__dispatch_self(void);
+
+/* ---- pump.c ---- */
+void *wp__pump_main(void *worker);
+/* One round on the calling thread, for drain and step: write outcomes, reap, claim up to `limit`.
+ * *claimed gets how many were. */
+wp_status wp__pump_round(wp_worker *worker, size_t limit, size_t *claimed, wp_error **err);
+/* Whether the pump would claim for the group if it were awake. @locks mutex */
+bool wp__pump_wants(const wp__group *group);
+/* The end of the pump: close its connection. */
+void wp__pump_close(wp_worker *worker);
+
+/* ---- keeper.c ---- */
+void *wp__keeper_main(void *worker);
+
+#endif
