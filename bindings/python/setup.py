@@ -73,7 +73,7 @@ setup(
             + pkg_config("--cflags", "sqlite3", "jansson"),
             # The same SQLite as Python's sqlite3: two copies in one process would drop each
             # other's file locks.
-            extra_link_args=["-Wl,--exclude-libs,ALL", "-Wl,--no-undefined", "-pthread"]
+            extra_link_args=["-Wl,--exclude-libs,ALL", "-pthread"]
             + pkg_config("--libs", "sqlite3", "jansson"),
             language="c",
         )

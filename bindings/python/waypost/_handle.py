@@ -7,6 +7,7 @@ freed: what it stands for belongs to the parent, or is about to vanish anyway.
 """
 from __future__ import annotations
 
+import functools
 import json
 import os
 import sys
@@ -52,7 +53,7 @@ DELAY_MS_MAX: int = lib.WP_DELAY_MS_MAX
 
 
 def text_of(pointer: Any) -> str:
-    return "" if pointer == NULL else ffi.string(pointer).decode("utf-8", "replace")
+    return optional_text(pointer) or ""
 
 
 def optional_text(pointer: Any) -> Optional[str]:
@@ -574,12 +575,12 @@ class Store:
         stats = out[0]
         try:
             topics = {
-                text_of(lib.wp_outbox_stats_topic(stats, i)): _stats(
-                    lambda stat, i=i: lib.wp_outbox_stats_value(stats, i, stat)
+                text_of(lib.wp_outbox_stats_topic(stats, index)): _stats(
+                    functools.partial(lib.wp_outbox_stats_value, stats, index)
                 )
-                for i in range(lib.wp_outbox_stats_count(stats))
+                for index in range(lib.wp_outbox_stats_count(stats))
             }
-            total = _stats(lambda stat: lib.wp_outbox_stats_total(stats, stat))
+            total = _stats(functools.partial(lib.wp_outbox_stats_total, stats))
             return OutboxStats(topics=topics, total=total)
         finally:
             lib.wp_outbox_stats_free(stats)
@@ -761,10 +762,10 @@ class Worker(Generic[DeliveryT]):
                 NULL,
             )
             return
-        kind, pid = self._kind, self.pid
+        kind, pid, answer = self._kind, self.pid, dispatch
 
-        def run(pointer: Any, dispatch: Callable[[DeliveryT], int] = dispatch) -> int:
-            return dispatch(kind(pointer, pid, topic))
+        def run(pointer: Any) -> int:
+            return answer(kind(pointer, pid, topic))
 
         call(
             lib.wp_worker_handle,
@@ -785,13 +786,6 @@ class Worker(Generic[DeliveryT]):
             name_text("key", key),
             name_text(key, value),
         )
-
-    def check(self) -> None:
-        """Refuse a use in a forked child before any lock of the parent's is touched."""
-        if self.pid != os.getpid():
-            raise errors.StateError(
-                f"the worker was made by process {self.pid}: a forked process must make its own"
-            )
 
     def puller(self) -> Puller[DeliveryT]:
         return Puller(self, self._kind)
@@ -832,7 +826,7 @@ class Worker(Generic[DeliveryT]):
 class Puller(Generic[DeliveryT]):
     """Takes deliveries on one thread."""
 
-    __slots__ = ("_worker", "_pointer", "_slot", "_err", "_kind", "_pid", "_topics")
+    __slots__ = ("_worker", "_pointer", "_slot", "_err", "_kind", "_pid")
 
     def __init__(self, worker: Worker[DeliveryT], kind: Type[DeliveryT]) -> None:
         self._worker = worker
@@ -846,14 +840,15 @@ class Puller(Generic[DeliveryT]):
         """The next delivery, or WP_E_TIMEOUT or WP_E_STOPPED. Finishes the one before if it was
         handed to done()."""
         slot = self._slot
-        status = lib.wpy_cycle(slot, self._pointer, timeout_ms, NULL)
+        status = lib.wpy_cycle(slot, self._pointer, timeout_ms, self._err)
         if status == OK:
             pointer = slot[0]
             slot[0] = NULL
             return self._kind(pointer, self._pid, ffi.string(lib.wpy_topic(pointer)).decode())
+        error = error_from(status, self._err)
         if status == TIMEOUT or status == STOPPED:
             return int(status)
-        raise error_from(status, self._err)
+        raise error
 
     def done(self, delivery: DeliveryT) -> None:
         """Finish a delivery with success at the next call of next(), which comes at once."""
@@ -874,6 +869,16 @@ class Puller(Generic[DeliveryT]):
             lib.wp_delivery_free(pointer)
 
 
-# The references to a delivery that nobody kept, inside Puller.done(): the caller's variable, the
-# parameter, and getrefcount's own.
-_ONLY_OURS = 3
+def _count_references() -> int:
+    """What getrefcount() says, inside Puller.done(), of a delivery that nobody kept."""
+
+    class Probe:
+        def done(self, delivery: object) -> int:
+            return getrefcount(delivery)
+
+    done = Probe().done
+    delivery = object()
+    return done(delivery)
+
+
+_ONLY_OURS = _count_references()

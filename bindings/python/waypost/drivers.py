@@ -151,8 +151,8 @@ def _plain_rows(cursor: Any) -> None:
             return
 
 
-def _columns(row: Any) -> Iterable[object]:
-    return row.values() if isinstance(row, Mapping) else row
+def _columns(row: Any) -> Sequence[object]:
+    return tuple(row.values() if isinstance(row, Mapping) else row)
 
 
 # ---- which driver for which connection ------------------------------------------------------

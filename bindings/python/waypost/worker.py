@@ -313,6 +313,7 @@ class Worker:
     ) -> None:
         if threads is not None and not 1 <= threads <= 1024:
             raise errors.RangeError(f"threads is {threads}, not in 1..1024")
+        self._pid = os.getpid()
         self._store = store
         self._options = dict(options)
         self._threads = threads
@@ -392,6 +393,7 @@ class Worker:
             key: worker_option(key, value) for key, value in options.items() if value is not None
         }
         handler = _Handler(topic, function, given)
+        self._check_process()
         with self._lock:
             if self._run is not None:
                 raise errors.StateError("the worker is running: add handlers before")
@@ -469,9 +471,8 @@ class Worker:
         it returns at once.
         """
         run = self._run
-        if run is None:
-            self._close_loop()
-            return 0
+        if run is None or self._pid != os.getpid():
+            return self._stopped_already()
         seconds = self._timeout(timeout)
         if self._must_not_wait(run):
             self._stop_soon(run, seconds)
@@ -483,9 +484,8 @@ class Worker:
     async def stop_async(self, timeout: Optional[Duration] = None) -> int:
         """stop() without blocking the event loop."""
         run = self._run
-        if run is None:
-            self._close_loop()
-            return 0
+        if run is None or self._pid != os.getpid():
+            return self._stopped_already()
         seconds = self._timeout(timeout)
         if _inside.get() is self:
             self._stop_soon(run, seconds)
@@ -522,8 +522,9 @@ class Worker:
         """Take the next delivery of the topics that were subscribed to, and finish it with its
         methods done(), retry() or reject(). None: nothing came in time, or the worker was
         stopped."""
+        self._check_process()
         with self._lock:
-            run = self._run or self._begin(None)
+            run = self._run or self._begin(None, pulled=True)
         if run.threads:
             raise errors.StateError("the worker runs handlers: next() is for one that does not")
         deadline = None if timeout is None else time.monotonic() + self._timeout(timeout)
@@ -563,6 +564,13 @@ class Worker:
 
     # ---- inside -----------------------------------------------------------------------------
 
+    def _check_process(self) -> None:
+        """Refuse a use in a forked child before any lock is touched."""
+        if self._pid != os.getpid():
+            raise errors.StateError(
+                f"the worker was made by process {self._pid}: a forked process must make its own"
+            )
+
     def _new_core(self) -> _handle.Worker[Delivery]:
         core = self._store._new_worker(self._options, Delivery)
         for handler in self._handlers:
@@ -582,13 +590,20 @@ class Worker:
         core = self._core
         if core is None:
             core = self._core = self._new_core()
-        core.check()
         return core
 
-    def _begin(self, loop: Optional[asyncio.AbstractEventLoop]) -> _Run:
+    def _begin(
+        self, loop: Optional[asyncio.AbstractEventLoop], pulled: bool = False
+    ) -> _Run:
+        self._check_process()
         with self._lock:
             if self._run is not None:
                 raise errors.StateError("the worker is running already")
+            for handler in self._handlers:
+                if handler.function is None and not pulled:
+                    raise errors.StateError(
+                        f"topic {handler.topic!r} has no handler: it is for next()"
+                    )
             run = _Run(self, self._prepared_core(), loop)
             self._core = None
             self._run = run
@@ -620,6 +635,12 @@ class Worker:
                 self._loop_thread = LoopThread()
             return self._loop_thread.loop
 
+    def _stopped_already(self) -> int:
+        """Nothing runs; in a forked child what runs is the parent's."""
+        if self._pid == os.getpid() and _inside.get() is not self:
+            self._close_loop()
+        return 0
+
     def _close_loop(self) -> None:
         with self._lock:
             thread, self._loop_thread = self._loop_thread, None
@@ -637,7 +658,6 @@ class Worker:
 
     def _stop(self, run: _Run, seconds: float) -> int:
         """Stop on a thread of its own, so that a signal can be seen meanwhile."""
-        run.core.check()
         result: List[int] = []
         thread = self._stop_soon(run, seconds, result)
         while thread.is_alive():
@@ -688,7 +708,9 @@ class Worker:
         self, delivery: Delivery, result: object, error: Optional[BaseException]
     ) -> Optional[int]:
         """Finish a delivery; returns the outcome, None if it was deferred."""
-        outcome, reason, delay_ms = _handle.DONE, None, 0
+        outcome: int = _handle.DONE
+        reason: Optional[str] = None
+        delay_ms = 0
         if error is not None:
             outcome, reason, delay_ms = self._outcome_of(delivery, error)
         elif isinstance(result, Deferred):
@@ -734,6 +756,11 @@ class Worker:
     def _manual(self, loop: Optional[asyncio.AbstractEventLoop]) -> _Manual:
         return _Manual(self, loop)
 
+    def __del__(self, getpid: Any = os.getpid) -> None:
+        thread: Optional[LoopThread] = getattr(self, "_loop_thread", None)
+        if thread is not None and self._pid == getpid():
+            thread.close(0.0)
+
     def __repr__(self) -> str:
         state = "running" if self.running else "not running"
         return f"<waypost.Worker on {self._store!r}, {state}>"
@@ -751,6 +778,7 @@ class _Manual:
         self._fatal: Optional[BaseException] = None
 
     def __enter__(self) -> _handle.Worker[Delivery]:
+        self._worker._check_process()
         with self._worker._lock:
             if self._worker._run is not None:
                 raise errors.StateError("drain and step are for a worker that is not running")
@@ -786,7 +814,7 @@ class _Manual:
             if not isinstance(raised, (Exception, asyncio.CancelledError)):
                 self._fatal = raised
         outcome = self._worker._finish(delivery, result, error)
-        return _handle.DEFERRED if outcome is None else outcome
+        return int(_handle.DEFERRED) if outcome is None else outcome
 
     def _call(self, handler: _Handler, delivery: Delivery) -> object:
         assert handler.function is not None

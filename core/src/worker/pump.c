@@ -8,195 +8,12 @@
 #include "worker/worker.h"
 
 enum {
-    FLUSH_MAX = 2000,              /* outcomes in one transaction */
     PREFETCH_HORIZON_US = 1000000, /* nothing should wait in memory longer than this */
     RECHECK_FIRST_US = 100,
     RECHECK_MAX_US = 200000,
     BACKOFF_FIRST_US = 50000,
     BACKOFF_MAX_US = 5000000
 };
-
-/* ---- outcomes ----------------------------------------------------------------------------- */
-
-/* The outcomes of one transaction. */
-typedef struct flush {
-    wp_delivery **items;
-    size_t count;
-    wp__finish_op *ops;
-    size_t op_count;
-    size_t *op_of; /* item -> op */
-    wp_status *fates;
-} flush;
-
-static void flush_free(flush *f)
-{
-    for (size_t i = 0; i < f->op_count; i++)
-        wp__op_fini(&f->ops[i].base);
-    free(f->items);
-    free(f->ops);
-    free(f->op_of);
-    free(f->fates);
-}
-
-static bool flush_alloc(flush *f, size_t count)
-{
-    f->items = calloc(count, sizeof(wp_delivery *));
-    f->ops = calloc(count, sizeof *f->ops);
-    f->op_of = calloc(count, sizeof *f->op_of);
-    f->fates = calloc(count, sizeof *f->fates);
-    return f->items && f->ops && f->op_of && f->fates;
-}
-
-static int64_t delay_of(const wp_delivery *delivery)
-{
-    const wp__worker_options *options =
-        delivery->topic ? &delivery->topic->options : &delivery->group->options;
-    if (delivery->finish != WP__FINISH_RETRY || delivery->delay_us)
-        return delivery->delay_us;
-    return wp__backoff_us(delivery->message->attempt, options,
-                          delivery->worker->config->worker_jitter);
-}
-
-/* Acks share one statement, and so do releases; failures carry reasons and delays of their own. */
-static bool shares(const wp__finish_op *op, const wp_delivery *delivery)
-{
-    return op->kind == delivery->finish &&
-           (op->kind == WP__FINISH_ACK || op->kind == WP__FINISH_RELEASE);
-}
-
-static wp_status flush_plan(flush *f, wp_worker *worker, wp_error **err)
-{
-    wp_status st = WP_OK;
-    for (size_t i = 0; i < f->count && st == WP_OK; i++) {
-        wp_delivery *delivery = f->items[i];
-        size_t at = 0;
-        while (at < f->op_count && !shares(&f->ops[at], delivery))
-            at++;
-        if (at == f->op_count) {
-            wp__finish_op *op = &f->ops[f->op_count++];
-            wp__finish_op_init(op, worker->store, delivery->finish, &worker->owner);
-            op->worker = worker->name;
-            op->reason = delivery->reason;
-            op->delay_us = delay_of(delivery);
-        }
-        f->op_of[i] = at;
-        st = wp__refs_add(&f->ops[at].refs, delivery->message->seq, delivery->message->claim_number,
-                          0, err);
-    }
-    return st;
-}
-
-/* Take what is finished. What was taken and could not be written goes back by flush_return(). */
-static wp_status flush_take(flush *f, wp_worker *worker, wp_error **err)
-{
-    size_t max = worker->finished.count < FLUSH_MAX ? worker->finished.count : FLUSH_MAX;
-    if (!max)
-        return WP_OK;
-    if (!flush_alloc(f, max))
-        return wp__fail_nomem(err);
-    while (f->count < max) {
-        wp_delivery *delivery = worker->finished.first;
-        wp__list_remove(&worker->finished, delivery);
-        f->items[f->count++] = delivery;
-    }
-    worker->writing += f->count;
-    return WP_OK;
-}
-
-static void flush_return(flush *f, wp_worker *worker)
-{
-    wp__mutex_lock(&worker->mutex);
-    worker->writing -= f->count;
-    for (size_t i = 0; i < f->count; i++)
-        wp__list_push(&worker->finished, f->items[i]);
-    wp__mutex_unlock(&worker->mutex);
-}
-
-static int compare_int64(const void *left, const void *right)
-{
-    int64_t a = *(const int64_t *)left;
-    int64_t b = *(const int64_t *)right;
-    return (a > b) - (a < b);
-}
-
-static bool was_changed(const wp__finish_op *op, int64_t seq)
-{
-    return op->base.result_count &&
-           bsearch(&seq, op->changed, op->base.result_count, sizeof seq, compare_int64);
-}
-
-static void log_outcome(const wp_worker *worker, const wp_delivery *delivery, bool changed)
-{
-    const char *message = "lease lost";
-    wp_log_level level = WP_LOG_WARNING;
-    if (changed && delivery->finish == WP__FINISH_RETRY) {
-        message = "handler failed, will retry";
-        level = WP_LOG_ERROR;
-    } else if (changed && delivery->finish == WP__FINISH_FAIL) {
-        message = "dead letter";
-        level = WP_LOG_ERROR;
-    } else if (changed) {
-        return;
-    }
-    WP__LOG(worker->log, level, message, WP__F_TEXT("StoreId", wp_store_id(worker->store)),
-            WP__F_TEXT("WorkerId", worker->name), WP__F_TEXT("Topic", delivery->message->topic),
-            WP__F_ID("MessageId", &delivery->message->id),
-            WP__F_INT("Attempt", delivery->message->attempt + 1),
-            WP__F_INT("ElapsedMs", (delivery->finished_at - delivery->out_at) / 1000),
-            WP__F_TEXT("Exception", delivery->reason));
-}
-
-/* What the database did with one outcome: its fate and the counter for it. */
-static wp_status fate_of(wp_worker *worker, const wp_delivery *delivery, bool changed)
-{
-    static const wp_counter counters[] = {[WP__FINISH_ACK] = WP_COUNTER_ACKED,
-                                          [WP__FINISH_RETRY] = WP_COUNTER_ABANDONED,
-                                          [WP__FINISH_FAIL] = WP_COUNTER_FAILED,
-                                          [WP__FINISH_RELEASE] = WP_COUNTER_RELEASED};
-    if (delivery->completed && delivery->finish == WP__FINISH_RETRY && !changed) {
-        wp__worker_count(worker, WP_COUNTER_ACKED, 1); /* by the app's own transaction */
-        return WP_OK;
-    }
-    if (changed || delivery->finish != WP__FINISH_RELEASE)
-        log_outcome(worker, delivery, changed);
-    wp__worker_count(worker, changed ? counters[delivery->finish] : WP_COUNTER_LEASES_LOST, 1);
-    return changed && !delivery->completed ? WP_OK : WP_E_LEASE_LOST;
-}
-
-/* All is written: tell everyone what came of it. */
-static void flush_settle(flush *f, wp_worker *worker)
-{
-    for (size_t i = 0; i < f->op_count; i++)
-        if (f->ops[i].base.result_count > 1)
-            qsort(f->ops[i].changed, f->ops[i].base.result_count, sizeof(int64_t), compare_int64);
-    for (size_t i = 0; i < f->count; i++)
-        f->fates[i] = fate_of(worker, f->items[i],
-                              was_changed(&f->ops[f->op_of[i]], f->items[i]->message->seq));
-    wp__mutex_lock(&worker->mutex);
-    worker->writing -= f->count;
-    for (size_t i = 0; i < f->count; i++)
-        wp__delivery_settle(f->items[i], f->fates[i]);
-    if (f->count)
-        wp__cond_broadcast(&worker->settled);
-    wp__mutex_unlock(&worker->mutex);
-    for (size_t i = 0; i < f->count; i++)
-        wp_delivery_free(f->items[i]); /* the list's reference */
-}
-
-/* Whether waiting for more outcomes would help no one. @locks mutex */
-static bool flush_is_due(const wp_worker *worker, int64_t now, int64_t *deadline)
-{
-    int64_t at;
-    if (!worker->finished.first)
-        return false;
-    at = worker->finished.first->finished_at + worker->config->flush_ms * 1000;
-    if (worker->state != WP__RUNNING || worker->finished.count >= WP__FLUSH_COUNT || at <= now ||
-        (worker->out.count == 0 && worker->ready.count == 0))
-        return true;
-    if (at < *deadline)
-        *deadline = at;
-    return false;
-}
 
 /* ---- claims ------------------------------------------------------------------------------- */
 
@@ -351,7 +168,7 @@ void wp__pump_close(wp_worker *worker)
 /* ---- one transaction ---------------------------------------------------------------------- */
 
 /* Write outcomes and claim, together or each alone. */
-static wp_status exchange(wp_worker *worker, flush *f, wp__claim_op *claim, wp_error **err)
+static wp_status exchange(wp_worker *worker, wp__flush *f, wp__claim_op *claim, wp_error **err)
 {
     size_t count = f->op_count + (claim ? 1 : 0);
     wp_op **ops = NULL;
@@ -371,20 +188,20 @@ static wp_status exchange(wp_worker *worker, flush *f, wp__claim_op *claim, wp_e
 }
 
 /* Flush what `f` holds, and claim up to `count` for `group` (NULL: none). */
-static wp_status transact(wp_worker *worker, flush *f, wp__group *group, size_t count,
+static wp_status transact(wp_worker *worker, wp__flush *f, wp__group *group, size_t count,
                           size_t *claimed, wp_error **err)
 {
     wp__claim_op claim;
     int64_t sent_at = wp__worker_now(worker);
-    wp_status st = flush_plan(f, worker, err);
+    wp_status st = wp__flush_plan(f, worker, err);
     if (group)
         claim_init(&claim, worker, group, count);
     if (st == WP_OK && (f->op_count || group))
         st = exchange(worker, f, group ? &claim : NULL, err);
     if (st != WP_OK) {
-        flush_return(f, worker);
+        wp__flush_return(f, worker);
     } else {
-        flush_settle(f, worker);
+        wp__flush_settle(f, worker);
         worker->error_backoff_us = 0;
         worker->worked = true;
     }
@@ -400,7 +217,7 @@ static wp_status transact(wp_worker *worker, flush *f, wp__group *group, size_t 
     }
     if (group)
         wp__op_fini(&claim.base);
-    flush_free(f);
+    wp__flush_free(f);
     return st;
 }
 
@@ -486,7 +303,7 @@ static wp_status probe(wp_worker *worker, wp__group *group, bool *empty, int64_t
 /* Do what is due; *deadline gets when there will be something to do without a signal. */
 static wp_status round_once(wp_worker *worker, int64_t *deadline, bool *did, wp_error **err)
 {
-    flush f = {0};
+    wp__flush f = {0};
     wp__group *group;
     size_t count = 0;
     size_t claimed = 0;
@@ -509,8 +326,8 @@ static wp_status round_once(wp_worker *worker, int64_t *deadline, bool *did, wp_
         group = NULL;
     }
     wp__mutex_lock(&worker->mutex);
-    if (flush_is_due(worker, now, deadline) || (group && worker->finished.count))
-        st = flush_take(&f, worker, err);
+    if (wp__flush_is_due(worker, now, deadline) || (group && worker->finished.count))
+        st = wp__flush_take(&f, worker, err);
     wp__mutex_unlock(&worker->mutex);
     if (st != WP_OK || (!f.count && !group))
         return st;
@@ -650,11 +467,11 @@ wp_status wp__pump_round(wp_worker *worker, size_t limit, size_t *claimed, wp_er
     if (st != WP_OK || (limit && (st = reap(worker, err)) != WP_OK))
         return st;
     for (wp__group *group = worker->groups; st == WP_OK && group; group = group->next) {
-        flush f = {0};
+        wp__flush f = {0};
         size_t count = 0;
         size_t got = 0;
         wp__mutex_lock(&worker->mutex);
-        st = flush_take(&f, worker, err);
+        st = wp__flush_take(&f, worker, err);
         if (group->held < (size_t)group->options.concurrency)
             count = (size_t)group->options.concurrency - group->held;
         wp__mutex_unlock(&worker->mutex);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The worker's insides, shared by the files of this directory:
  *   worker.c    made, registered with, freed
- *   pump.c      the database thread: writes outcomes, claims, reaps, sleeps
+ *   pump.c      the database thread: claims, reaps, sleeps
+ *   flush.c     the outcomes that the pump writes
  *   keeper.c    the other database thread: renews leases, enforces timeouts
  *   delivery.c  one message on its way
  *   dispatch.c  hands deliveries to host threads, runs handlers
@@ -160,7 +161,7 @@ void wp__worker_unref(wp_worker *worker);
 wp_status wp__worker_check(const wp_worker *worker, wp_error **err);
 void wp__worker_count(wp_worker *worker, wp_counter counter, int64_t by);
 /* @locks mutex */
-wp__topic *wp__worker_topic(const wp_worker *worker, const char *topic);
+wp__topic *wp__worker_topic(const wp_worker *worker, const char *name);
 /* Start pump and keeper if the worker is new. WP_E_STOPPED; WP_E_STATE in drain or step. */
 wp_status wp__worker_ensure(wp_worker *worker, wp_error **err);
 /* Work out the groups, once, before anything is claimed. */
@@ -191,8 +192,31 @@ void wp__dispatch_handle(wp_delivery *delivery);
 /* An identity for the calling thread. */
 void *wp__dispatch_self(void);
 
+/* ---- flush.c ---- */
+/* The outcomes of one transaction. */
+typedef struct wp__flush {
+    wp_delivery **items;
+    size_t count;
+    wp__finish_op *ops;
+    size_t op_count;
+    size_t *op_of; /* item -> op */
+    wp_status *fates;
+} wp__flush;
+/* Whether waiting for more outcomes would help no one; if not yet, *deadline comes no later than
+ * when it will. @locks mutex */
+bool wp__flush_is_due(const wp_worker *worker, int64_t now, int64_t *deadline);
+/* Take what is finished, up to a transaction's worth. @locks mutex */
+wp_status wp__flush_take(wp__flush *f, wp_worker *worker, wp_error **err);
+/* Make operations of what was taken. */
+wp_status wp__flush_plan(wp__flush *f, wp_worker *worker, wp_error **err);
+/* They have run: count, log, and settle the deliveries. */
+void wp__flush_settle(wp__flush *f, wp_worker *worker);
+/* They have not: put the outcomes back, to be tried again. */
+void wp__flush_return(wp__flush *f, wp_worker *worker);
+void wp__flush_free(wp__flush *f);
+
 /* ---- pump.c ---- */
-void *wp__pump_main(void *worker);
+void *wp__pump_main(void *arg);
 /* One round on the calling thread, for drain and step: write outcomes, reap, claim up to `limit`.
  * *claimed gets how many were. */
 wp_status wp__pump_round(wp_worker *worker, size_t limit, size_t *claimed, wp_error **err);
@@ -202,6 +226,6 @@ bool wp__pump_wants(const wp__group *group);
 void wp__pump_close(wp_worker *worker);
 
 /* ---- keeper.c ---- */
-void *wp__keeper_main(void *worker);
+void *wp__keeper_main(void *arg);
 
 #endif

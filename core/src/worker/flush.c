@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Outcomes on their way into the database: what is finished is taken together, planned as a few
+ * statements, and told what came of it once they are written. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker/worker.h"
+
+enum { FLUSH_MAX = 2000 }; /* outcomes in one transaction */
+
+void wp__flush_free(wp__flush *f)
+{
+    for (size_t i = 0; i < f->op_count; i++)
+        wp__op_fini(&f->ops[i].base);
+    free(f->items);
+    free(f->ops);
+    free(f->op_of);
+    free(f->fates);
+}
+
+static bool flush_alloc(wp__flush *f, size_t count)
+{
+    f->items = calloc(count, sizeof(wp_delivery *));
+    f->ops = calloc(count, sizeof *f->ops);
+    f->op_of = calloc(count, sizeof *f->op_of);
+    f->fates = calloc(count, sizeof *f->fates);
+    return f->items && f->ops && f->op_of && f->fates;
+}
+
+static int64_t delay_of(const wp_delivery *delivery)
+{
+    const wp__worker_options *options =
+        delivery->topic ? &delivery->topic->options : &delivery->group->options;
+    if (delivery->finish != WP__FINISH_RETRY || delivery->delay_us)
+        return delivery->delay_us;
+    return wp__backoff_us(delivery->message->attempt, options,
+                          delivery->worker->config->worker_jitter);
+}
+
+/* Acks share one statement, and so do releases; failures carry reasons and delays of their own. */
+static bool shares(const wp__finish_op *op, const wp_delivery *delivery)
+{
+    return op->kind == delivery->finish &&
+           (op->kind == WP__FINISH_ACK || op->kind == WP__FINISH_RELEASE);
+}
+
+wp_status wp__flush_plan(wp__flush *f, wp_worker *worker, wp_error **err)
+{
+    wp_status st = WP_OK;
+    for (size_t i = 0; i < f->count && st == WP_OK; i++) {
+        wp_delivery *delivery = f->items[i];
+        size_t at = 0;
+        while (at < f->op_count && !shares(&f->ops[at], delivery))
+            at++;
+        if (at == f->op_count) {
+            wp__finish_op *op = &f->ops[f->op_count++];
+            wp__finish_op_init(op, worker->store, delivery->finish, &worker->owner);
+            op->worker = worker->name;
+            op->reason = delivery->reason;
+            op->delay_us = delay_of(delivery);
+        }
+        f->op_of[i] = at;
+        st = wp__refs_add(&f->ops[at].refs, delivery->message->seq, delivery->message->claim_number,
+                          0, err);
+    }
+    return st;
+}
+
+/* Take what is finished. What was taken and could not be written goes back by wp__flush_return(). */
+wp_status wp__flush_take(wp__flush *f, wp_worker *worker, wp_error **err)
+{
+    size_t max = worker->finished.count < FLUSH_MAX ? worker->finished.count : FLUSH_MAX;
+    if (!max)
+        return WP_OK;
+    if (!flush_alloc(f, max))
+        return wp__fail_nomem(err);
+    while (f->count < max) {
+        wp_delivery *delivery = worker->finished.first;
+        wp__list_remove(&worker->finished, delivery);
+        f->items[f->count++] = delivery;
+    }
+    worker->writing += f->count;
+    return WP_OK;
+}
+
+void wp__flush_return(wp__flush *f, wp_worker *worker)
+{
+    wp__mutex_lock(&worker->mutex);
+    worker->writing -= f->count;
+    for (size_t i = 0; i < f->count; i++)
+        wp__list_push(&worker->finished, f->items[i]);
+    wp__mutex_unlock(&worker->mutex);
+}
+
+static int compare_int64(const void *left, const void *right)
+{
+    int64_t a = *(const int64_t *)left;
+    int64_t b = *(const int64_t *)right;
+    return (a > b) - (a < b);
+}
+
+static bool was_changed(const wp__finish_op *op, int64_t seq)
+{
+    return op->base.result_count &&
+           bsearch(&seq, op->changed, op->base.result_count, sizeof seq, compare_int64);
+}
+
+static void log_outcome(const wp_worker *worker, const wp_delivery *delivery, bool changed)
+{
+    const char *message = "lease lost";
+    wp_log_level level = WP_LOG_WARNING;
+    if (changed && delivery->finish == WP__FINISH_RETRY) {
+        message = "handler failed, will retry";
+        level = WP_LOG_ERROR;
+    } else if (changed && delivery->finish == WP__FINISH_FAIL) {
+        message = "dead letter";
+        level = WP_LOG_ERROR;
+    } else if (changed) {
+        return;
+    }
+    WP__LOG(worker->log, level, message, WP__F_TEXT("StoreId", wp_store_id(worker->store)),
+            WP__F_TEXT("WorkerId", worker->name), WP__F_TEXT("Topic", delivery->message->topic),
+            WP__F_ID("MessageId", &delivery->message->id),
+            WP__F_INT("Attempt", delivery->message->attempt + 1),
+            WP__F_INT("ElapsedMs", (delivery->finished_at - delivery->out_at) / 1000),
+            WP__F_TEXT("Exception", delivery->reason));
+}
+
+/* What the database did with one outcome: its fate and the counter for it. */
+static wp_status fate_of(wp_worker *worker, const wp_delivery *delivery, bool changed)
+{
+    static const wp_counter counters[] = {[WP__FINISH_ACK] = WP_COUNTER_ACKED,
+                                          [WP__FINISH_RETRY] = WP_COUNTER_ABANDONED,
+                                          [WP__FINISH_FAIL] = WP_COUNTER_FAILED,
+                                          [WP__FINISH_RELEASE] = WP_COUNTER_RELEASED};
+    if (delivery->completed && delivery->finish == WP__FINISH_RETRY && !changed) {
+        wp__worker_count(worker, WP_COUNTER_ACKED, 1); /* by the app's own transaction */
+        return WP_OK;
+    }
+    if (changed || delivery->finish != WP__FINISH_RELEASE)
+        log_outcome(worker, delivery, changed);
+    wp__worker_count(worker, changed ? counters[delivery->finish] : WP_COUNTER_LEASES_LOST, 1);
+    return changed && !delivery->completed ? WP_OK : WP_E_LEASE_LOST;
+}
+
+/* All is written: tell everyone what came of it. */
+void wp__flush_settle(wp__flush *f, wp_worker *worker)
+{
+    for (size_t i = 0; i < f->op_count; i++)
+        if (f->ops[i].base.result_count > 1)
+            qsort(f->ops[i].changed, f->ops[i].base.result_count, sizeof(int64_t), compare_int64);
+    for (size_t i = 0; i < f->count; i++)
+        f->fates[i] = fate_of(worker, f->items[i],
+                              was_changed(&f->ops[f->op_of[i]], f->items[i]->message->seq));
+    wp__mutex_lock(&worker->mutex);
+    worker->writing -= f->count;
+    for (size_t i = 0; i < f->count; i++)
+        wp__delivery_settle(f->items[i], f->fates[i]);
+    if (f->count)
+        wp__cond_broadcast(&worker->settled);
+    wp__mutex_unlock(&worker->mutex);
+    for (size_t i = 0; i < f->count; i++)
+        wp_delivery_free(f->items[i]); /* the list's reference */
+}
+
+/* Whether waiting for more outcomes would help no one. @locks mutex */
+bool wp__flush_is_due(const wp_worker *worker, int64_t now, int64_t *deadline)
+{
+    int64_t at;
+    if (!worker->finished.first)
+        return false;
+    at = worker->finished.first->finished_at + worker->config->flush_ms * 1000;
+    if (worker->state != WP__RUNNING || worker->finished.count >= WP__FLUSH_COUNT || at <= now ||
+        (worker->out.count == 0 && worker->ready.count == 0))
+        return true;
+    if (at < *deadline)
+        *deadline = at;
+    return false;
+}
