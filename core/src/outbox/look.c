@@ -229,10 +229,12 @@ static wp_status stats_row(wp_op *op, const wp__value *columns, wp_error **err)
     static const wp_outbox_stat finished[] = {WP_STAT_DONE, WP_STAT_FAILED};
     stats_op *self = (stats_op *)op;
     const wp_outbox_stat *which = self->step == 1 ? unfinished : finished;
+    size_t count = self->step == 1 ? sizeof unfinished / sizeof unfinished[0]
+                                   : sizeof finished / sizeof finished[0];
     topic_stats *topic = NULL;
     wp_status st = find_topic(&topic, self->stats, &columns[0], err);
-    for (size_t i = 1; i < op->columns && st == WP_OK; i++)
-        st = wp__column_int(&topic->values[which[i - 1]], &columns[i], err);
+    for (size_t i = 0; i < count && st == WP_OK; i++)
+        st = wp__column_int(&topic->values[which[i]], &columns[i + 1], err);
     return st;
 }
 
