@@ -66,8 +66,8 @@ static void test_config_new__untouched__holds_the_defaults(void **state)
         {"store.deploy", "false"},
         {"store.pool_size", "4"},
         {"store.busy_timeout_ms", "10000"},
-        {"store.sqlite_synchronous", "normal"},
-        {"log.level", "info"},
+        {"store.sqlite_synchronous", "full"},
+        {"log.level", "warning"},
         {"worker.name", ""},
         {"worker.concurrency", "16"},
         {"worker.batch_size", "100"},
@@ -88,7 +88,7 @@ static void test_config_new__untouched__holds_the_defaults(void **state)
     for (size_t i = 0; i < sizeof want / sizeof want[0]; i++)
         assert_value(config, want[i][0], want[i][1]);
     assert_int_equal(config->worker.lease_ms, 30000);
-    assert_int_equal(config->log_level, WP_LOG_INFO);
+    assert_int_equal(config->log_level, WP_LOG_WARNING);
     assert_true(config->wakeups);
     assert_null(config->clock);
     assert_null(config->log_sink);
@@ -106,7 +106,7 @@ static void test_config_set__values_of_each_type__are_stored(void **state)
         {"store.deploy", "1", "true"},
         {"store.pool_size", "64", "64"},
         {"store.pool_size", "0001", "1"},
-        {"store.sqlite_synchronous", "FULL", "full"},
+        {"store.sqlite_synchronous", "NORMAL", "normal"},
         {"log.level", "off", "off"},
         {"worker.poll_max_ms", "0", "0"},
         {"worker.backoff_jitter", "0", "0"},
@@ -289,12 +289,12 @@ static void test_config_load_env__known_variables__set_all(void **state)
 {
     wp_config *config = *state;
     assert_int_equal(setenv("WAYPOST_WORKER_LEASE_MS", "500", 1), 0);
-    assert_int_equal(setenv("WAYPOST_STORE_SQLITE_SYNCHRONOUS", "full", 1), 0);
+    assert_int_equal(setenv("WAYPOST_STORE_SQLITE_SYNCHRONOUS", "normal", 1), 0);
     assert_int_equal(setenv("WAYPOST_TEST_ANYTHING", "x", 1), 0);
     assert_int_equal(setenv("WAYPOSTER", "x", 1), 0);
     assert_int_equal(wp_config_load_env(config, NULL), WP_OK);
     assert_value(config, "worker.lease_ms", "500");
-    assert_value(config, "store.sqlite_synchronous", "full");
+    assert_value(config, "store.sqlite_synchronous", "normal");
 }
 
 static void test_config_load_env__anything_wrong__names_it_and_changes_nothing(void **state)

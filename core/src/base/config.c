@@ -67,10 +67,12 @@ static const property properties[] = {
      "The most database connections the store keeps for itself."},
     {"store.busy_timeout_ms", PROP_INT, AT(busy_ms), 0, 600000, "10000", NULL, false,
      "How long to wait for another writer before giving up, in milliseconds."},
-    {"store.sqlite_synchronous", PROP_ENUM, AT(synchronous), 0, 0, "normal", sync_choices, false,
-     "SQLite's `synchronous` on the store's own connections. With `normal`, a power failure may "
-     "undo their last commits (in WAL mode); never with `full`."},
-    {"log.level", PROP_ENUM, AT(log_level), 0, 0, "info", level_choices, false,
+    {"store.sqlite_synchronous", PROP_ENUM, AT(synchronous), 0, 0, "full", sync_choices, false,
+     "SQLite's `synchronous` for what the store itself commits. With `normal`, a power failure may "
+     "undo the last commits (in WAL mode); never with `full`. What the app commits is the app's "
+     "choice. Workers always use `normal`: a claim or an outcome that is undone means that work is "
+     "done again, not that it is lost."},
+    {"log.level", PROP_ENUM, AT(log_level), 0, 0, "warning", level_choices, false,
      "The least level that is logged."},
     {"worker.name", PROP_TEXT, AT(worker_name), 0, 255, "", NULL, false,
      "Names the worker in claims and log records. Empty: host name, colon, process id."},

@@ -45,7 +45,7 @@ wp_status wp__pool_take(wp_conn **out, wp_store *store, wp_error **err)
         *out = conn;
         return WP_OK;
     }
-    st = wp__store_connect(out, store, err);
+    st = wp__store_connect(out, store, WP__OPEN_POOL, err);
     if (st != WP_OK) {
         wp__mutex_lock(&pool->mutex);
         pool->open--;

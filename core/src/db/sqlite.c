@@ -352,7 +352,7 @@ static wp_status switch_to_wal(sqlite_conn *self, wp_error **err)
     }
 }
 
-static wp_status prepare_connection(sqlite_conn *self, bool create, wp_error **err)
+static wp_status prepare_connection(sqlite_conn *self, wp__open how, wp_error **err)
 {
     const wp_config *config = wp__store_config(self->base.store);
     const char *path = wp__store_watch_path(self->base.store);
@@ -363,18 +363,19 @@ static wp_status prepare_connection(sqlite_conn *self, bool create, wp_error **e
         return st; /* the first read: not a database, locked, corrupt */
     if (path && sqlite3_db_readonly(self->db, "main") == 1)
         return wp__fail(err, WP_E_UNAVAILABLE, "the database is read-only");
-    if (create && path && (st = switch_to_wal(self, err)) != WP_OK)
+    if (how == WP__OPEN_DEPLOY && path && (st = switch_to_wal(self, err)) != WP_OK)
         return st;
     return pragma(self,
-                  config->synchronous == WP__SYNC_FULL ? "PRAGMA main.synchronous = FULL"
+                  how != WP__OPEN_WORKER && config->synchronous == WP__SYNC_FULL ? "PRAGMA main.synchronous = FULL"
                                                        : "PRAGMA main.synchronous = NORMAL",
                   NULL, err);
 }
 
-wp_status wp__sqlite_open(wp_conn **out, wp_store *store, bool create, wp_error **err)
+wp_status wp__sqlite_open(wp_conn **out, wp_store *store, wp__open how, wp_error **err)
 {
     const char *location = wp_store_location(store);
     const char *path = wp__store_watch_path(store);
+    bool create = how == WP__OPEN_DEPLOY;
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (path ? 0 : SQLITE_OPEN_URI) |
                 (create || !path ? SQLITE_OPEN_CREATE : 0);
     wp_status st = WP_OK;
@@ -396,7 +397,7 @@ wp_status wp__sqlite_open(wp_conn **out, wp_store *store, bool create, wp_error 
     if (rc != SQLITE_OK)
         st = self->db ? fail(self, rc, "open", err) : wp__fail_nomem(err);
     else
-        st = prepare_connection(self, create, err);
+        st = prepare_connection(self, how, err);
     if (st != WP_OK) {
         wp__error_context(err, "%s", location);
         sqlite_close(&self->base);

@@ -116,9 +116,9 @@ wp__pool *wp__store_pool(wp_store *store)
     return &store->pool;
 }
 
-wp_status wp__store_connect(wp_conn **out, wp_store *store, wp_error **err)
+wp_status wp__store_connect(wp_conn **out, wp_store *store, wp__open how, wp_error **err)
 {
-    return wp__sqlite_open(out, store, false, err);
+    return wp__sqlite_open(out, store, how, err);
 }
 
 /* ---- wake-ups in this process ------------------------------------------------------------- */
@@ -215,7 +215,7 @@ static wp_status store_open(wp_store **out, const wp_config *config, bool deploy
     wp_status st;
     if ((st = store_new(&store, config, err)) != WP_OK)
         return st;
-    if ((st = wp__sqlite_open(&conn, store, deploy, err)) != WP_OK)
+    if ((st = wp__sqlite_open(&conn, store, deploy ? WP__OPEN_DEPLOY : WP__OPEN_POOL, err)) != WP_OK)
         goto done;
     if (!store->memory && (st = keep_absolute(store, conn, err)) != WP_OK)
         goto done;

@@ -37,8 +37,14 @@ const char *wp__store_watch_path(const wp_store *store);
  * give it back. */
 wp_status wp__pool_take(wp_conn **out, wp_store *store, wp_error **err);
 void wp__pool_give(wp_store *store, wp_conn *conn);
+/* How a connection is opened. */
+typedef enum wp__open {
+    WP__OPEN_POOL,   /* commits as durable as the store's options say */
+    WP__OPEN_WORKER, /* commits that a power failure may undo: the work is done again */
+    WP__OPEN_DEPLOY  /* creates the file too, and sets its journal mode to WAL */
+} wp__open;
 /* A connection of the caller's own, outside the pool; wp__conn_close() it. */
-wp_status wp__store_connect(wp_conn **out, wp_store *store, wp_error **err);
+wp_status wp__store_connect(wp_conn **out, wp_store *store, wp__open how, wp_error **err);
 void wp__conn_close(wp_conn *conn);
 
 /* Wake-ups in this process: waiters that want to know of new work on this store. */
@@ -79,8 +85,7 @@ wp_status wp__migrate_verify(wp_conn *conn, wp_error **err);
 /* `url` is what follows "sqlite:". The location is what a connection is opened with: a path or a
  * file: URI; *memory tells that the database lives in this process alone. Free the location. */
 wp_status wp__sqlite_location(char **location, bool *memory, const char *url, wp_error **err);
-/* Open a connection. `create`: also a file that does not exist, and set the journal mode to WAL. */
-wp_status wp__sqlite_open(wp_conn **out, wp_store *store, bool create, wp_error **err);
+wp_status wp__sqlite_open(wp_conn **out, wp_store *store, wp__open how, wp_error **err);
 /* The absolute path that SQLite opened. free(); NULL: out of memory. */
 char *wp__sqlite_filename(wp_conn *conn);
 wp_status wp__sqlite_lend(wp_conn **out, wp_store *store, struct sqlite3 *db, wp_error **err);

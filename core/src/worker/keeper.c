@@ -139,7 +139,7 @@ static wp_status connect_keeper(wp_worker *worker, wp_error **err)
     worker->keeper_conn = NULL;
     wp__mutex_unlock(&worker->mutex);
     wp__conn_close(conn);
-    if ((st = wp__store_connect(&conn, worker->store, err)) != WP_OK)
+    if ((st = wp__store_connect(&conn, worker->store, WP__OPEN_WORKER, err)) != WP_OK)
         return st;
     wp__mutex_lock(&worker->mutex);
     worker->keeper_conn = conn;

@@ -146,7 +146,7 @@ static wp_status connect_pump(wp_worker *worker, wp_error **err)
     if (worker->pump_conn && !worker->pump_conn->broken)
         return WP_OK;
     wp__pump_close(worker);
-    if ((st = wp__store_connect(&conn, worker->store, err)) != WP_OK)
+    if ((st = wp__store_connect(&conn, worker->store, WP__OPEN_WORKER, err)) != WP_OK)
         return st;
     worker->change_number = conn->driver->change_number(conn);
     wp__mutex_lock(&worker->mutex); /* stop() may want to interrupt it */
