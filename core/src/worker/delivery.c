@@ -251,7 +251,7 @@ wp_status wp_delivery_settle(wp_delivery *delivery, int64_t timeout_ms, wp_error
     if ((st = wp__worker_check(delivery->worker, err)) != WP_OK)
         return st;
     worker = delivery->worker;
-    deadline = timeout_ms < 0 ? WP__FOREVER : wp__real_mono_us() + timeout_ms * 1000;
+    deadline = wp__worker_deadline(timeout_ms);
     wp__mutex_lock(&worker->mutex);
     if (delivery->state == WP__OUT)
         st = wp__fail(err, WP_E_STATE, "the delivery is not finished yet");

@@ -66,7 +66,7 @@ wp_status wp_worker_next(wp_delivery **out, wp_worker *worker, int64_t timeout_m
         return wp__fail(err, WP_E_ARGUMENT, "out is NULL");
     if ((st = wp__worker_check(worker, err)) != WP_OK)
         return st;
-    deadline = timeout_ms < 0 ? WP__FOREVER : wp__real_mono_us() + timeout_ms * 1000;
+    deadline = wp__worker_deadline(timeout_ms);
     wp__mutex_lock(&worker->mutex);
     if (worker->state != WP__RUNNING) {
         wp__mutex_unlock(&worker->mutex);
@@ -253,7 +253,7 @@ wp_status wp_worker_next_cancelled(wp_delivery **out, wp_worker *worker, int64_t
         return wp__fail(err, WP_E_ARGUMENT, "out is NULL");
     if ((st = wp__worker_check(worker, err)) != WP_OK)
         return st;
-    deadline = timeout_ms < 0 ? WP__FOREVER : wp__real_mono_us() + timeout_ms * 1000;
+    deadline = wp__worker_deadline(timeout_ms);
     wp__mutex_lock(&worker->mutex);
     want_cancels(worker);
     while (!(delivery = take_cancelled(worker)) && worker->state != WP__STOPPED && !timed_out)
@@ -305,7 +305,7 @@ static wp_delivery *take_now(wp_worker *worker)
 
 wp_status wp_worker_drain(size_t *handled, wp_worker *worker, int64_t timeout_ms, wp_error **err)
 {
-    int64_t deadline = timeout_ms < 0 ? WP__FOREVER : wp__real_mono_us() + timeout_ms * 1000;
+    int64_t deadline = wp__worker_deadline(timeout_ms);
     size_t total = 0;
     bool idle = false;
     wp_status st = manual_begin(worker, err);

@@ -82,16 +82,27 @@ static void collect(renewal *r, wp__list *list, int64_t now)
     }
 }
 
+/* The wall clock was set: leases that end by it are renewed at once. @locks mutex */
+static void renew_all(wp_worker *worker, int64_t now)
+{
+    wp__list *lists[] = {&worker->ready, &worker->out, &worker->finished};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        for (wp_delivery *d = lists[i]->first; d; d = d->next)
+            if (d->renew_at != WP__FOREVER && !d->timed_out)
+                d->renew_at = now;
+}
+
 /* What is due for renewal: running work, and outcomes that could not be written yet.
  * @locks mutex */
 static bool renewal_take(renewal *r, wp_worker *worker, int64_t now)
 {
-    size_t max = worker->out.count + worker->finished.count;
+    size_t max = worker->ready.count + worker->out.count + worker->finished.count;
     r->count = 0;
     r->items = max ? calloc(max, sizeof(wp_delivery *)) : NULL;
     r->lost = max ? calloc(max, sizeof *r->lost) : NULL;
     if (!r->items || !r->lost)
         return false;
+    collect(r, &worker->ready, now);
     collect(r, &worker->out, now);
     collect(r, &worker->finished, now);
     return r->count > 0;
@@ -212,6 +223,8 @@ void *wp__keeper_main(void *arg)
         bool due;
         wp__mutex_lock(&worker->mutex);
         end = may_end(worker);
+        if (wp__worker_clock_was_set(worker, &worker->keeper_clock_offset))
+            renew_all(worker, now);
         gone = end ? NULL : enforce(worker, now, &next);
         due = !end && !gone && renewal_take(&r, worker, now);
         wp__mutex_unlock(&worker->mutex);

@@ -9,6 +9,7 @@
 
 enum {
     PREFETCH_HORIZON_US = 1000000, /* nothing should wait in memory longer than this */
+    CLOCK_SET_GRACE_US = 5000000, /* for keepers to renew after the wall clock was set */
     RECHECK_FIRST_US = 100,
     RECHECK_MAX_US = 200000,
     BACKOFF_FIRST_US = 50000,
@@ -249,7 +250,12 @@ static wp_status reap(wp_worker *worker, wp_error **err)
 
 static wp_status maintain(wp_worker *worker, int64_t now, wp_error **err)
 {
-    wp_status st = reap(worker, err);
+    wp_status st = WP_OK;
+    if (wp__worker_clock_was_set(worker, &worker->clock_offset)) {
+        worker->next_reap = now + CLOCK_SET_GRACE_US;
+        return WP_OK;
+    }
+    st = reap(worker, err);
     /* Once when work ends, and now and then while it goes on. */
     if (worker->worked) {
         bool idle = worker->held == 0;

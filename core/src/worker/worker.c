@@ -73,6 +73,22 @@ int64_t wp__worker_now(const wp_worker *worker)
     return wp__clock_mono_us(worker->clock);
 }
 
+int64_t wp__worker_deadline(int64_t timeout_ms)
+{
+    if (timeout_ms < 0 || timeout_ms > INT64_C(1000) * WP_LEASE_MS_MAX)
+        return WP__FOREVER;
+    return wp__real_mono_us() + timeout_ms * 1000;
+}
+
+bool wp__worker_clock_was_set(const wp_worker *worker, int64_t *offset)
+{
+    enum { SLACK_US = 500000 }; /* slewing and the time between two readings are less */
+    int64_t now = wp__store_now_us(worker->store) - wp__worker_now(worker);
+    int64_t before = *offset;
+    *offset = now;
+    return before != 0 && (now - before > SLACK_US || before - now > SLACK_US);
+}
+
 wp__topic *wp__worker_topic(const wp_worker *worker, const char *name)
 {
     wp__topic *topic = worker->topics;

@@ -149,6 +149,8 @@ struct wp_worker {
     int64_t recheck_us; /* a change was announced and not seen yet: look again after this */
     int64_t recheck_at;
     int64_t next_reap;
+    int64_t clock_offset;
+    int64_t keeper_clock_offset; /* the keeper's own */
     int64_t error_backoff_us;
     int64_t error_until;
     bool worked;            /* since the last tidy */
@@ -169,6 +171,11 @@ wp_status wp__worker_plan(wp_worker *worker, wp_error **err);
 /* The end of a call that may run handlers: destroys their user data after the last. */
 void wp__worker_leave(wp_worker *worker);
 int64_t wp__worker_now(const wp_worker *worker);
+/* The real instant at which a host's timeout ends; negative and very long ones never do. */
+int64_t wp__worker_deadline(int64_t timeout_ms);
+/* True if the wall clock was set since the last call with this *offset (0: the first call). On
+ * SQLite leases end by the wall clock: who holds them renews at once, who reaps waits for that. */
+bool wp__worker_clock_was_set(const wp_worker *worker, int64_t *offset);
 
 /* ---- delivery.c ---- */
 wp_delivery *wp__delivery_new(wp_worker *worker, wp__group *group, wp_received *message);
