@@ -1,28 +1,32 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Build the examples and run each of them, in C and in Python, in an empty directory.
+# The order service: real webhook documents as events, written with business rows, handled by workers
+# in Python and C. See examples/demo/.
 set -euo pipefail
 . tools/common.sh
 
+documents=@octokit/webhooks-examples@7.6.1 # from the npm registry
+
 root=$PWD
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+folder=$root/build/demo
+mkdir -p "$folder"
+say() { printf '\n==== %s\n' "$1"; }
 
-run() { # run NAME COMMAND...
-    printf '\n==== %s\n' "$1"
-    shift
-    mkdir "$tmp/run"
-    (cd "$tmp/run" && timeout 120 "$@")
-    rm -rf "$tmp/run"
-}
-
-configure release
-build release >/dev/null
-for source in examples/*.c; do
-    run "$source" "$root/build/release/examples/$(basename "$source" .c)"
-done
+say "building"
+configure demo -DWAYPOST_BUILD_TESTS=OFF
+build demo demo_worker | tail -n 1
 tools/venv.sh
-for source in examples/*.py; do
-    run "$source" "$root/build/venv/bin/python" "$root/$source"
-done
-printf '\ndemo: every example ran to its end\n'
+
+say "fetching $documents"
+if ! [ -f "$folder/node_modules/@octokit/webhooks-examples/package.json" ]; then
+    if ! command -v npm >/dev/null; then
+        echo "npm is missing: install Debian's package npm" >&2
+        exit 1
+    fi
+    (cd "$folder" && npm install --silent --no-save --no-package-lock --no-audit --no-fund \
+        --ignore-scripts --prefix "$folder" "$documents") ||
+        { echo "demo: the documents could not be fetched" >&2; exit 1; }
+fi
+
+say "running"
+build/venv/bin/python examples/demo/demo.py "$folder" "$root/build/demo/examples/demo_worker"

@@ -11,6 +11,8 @@ packages=(
     python3-cffi python3-pytest python3-sqlalchemy python3-aiosqlite mypy
 )
 
+command -v npm >/dev/null || packages+=(nodejs npm) # the demo's documents come from npm
+
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     echo "deps: not a Debian system; you need the equivalents of: ${packages[*]}" >&2
     exit 0

@@ -6,4 +6,7 @@ set -euo pipefail
 
 tools/venv.sh
 timeout 300 build/venv/bin/python -m pytest -p no:cacheprovider bindings/python/tests
-build/venv/bin/python -m mypy --strict --cache-dir build/mypy bindings/python/waypost tools
+tmp=$(mktemp -d)
+(cd "$tmp" && "$OLDPWD/build/venv/bin/python" "$OLDPWD/examples/outbox.py")
+rm -rf "$tmp"
+build/venv/bin/python -m mypy --strict --cache-dir build/mypy bindings/python/waypost tools examples

@@ -366,8 +366,9 @@ static wp_status prepare_connection(sqlite_conn *self, wp__open how, wp_error **
     if (how == WP__OPEN_DEPLOY && path && (st = switch_to_wal(self, err)) != WP_OK)
         return st;
     return pragma(self,
-                  how != WP__OPEN_WORKER && config->synchronous == WP__SYNC_FULL ? "PRAGMA main.synchronous = FULL"
-                                                       : "PRAGMA main.synchronous = NORMAL",
+                  how != WP__OPEN_WORKER && config->synchronous == WP__SYNC_FULL
+                      ? "PRAGMA main.synchronous = FULL"
+                      : "PRAGMA main.synchronous = NORMAL",
                   NULL, err);
 }
 

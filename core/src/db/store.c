@@ -215,7 +215,8 @@ static wp_status store_open(wp_store **out, const wp_config *config, bool deploy
     wp_status st;
     if ((st = store_new(&store, config, err)) != WP_OK)
         return st;
-    if ((st = wp__sqlite_open(&conn, store, deploy ? WP__OPEN_DEPLOY : WP__OPEN_POOL, err)) != WP_OK)
+    if ((st = wp__sqlite_open(&conn, store, deploy ? WP__OPEN_DEPLOY : WP__OPEN_POOL, err)) !=
+        WP_OK)
         goto done;
     if (!store->memory && (st = keep_absolute(store, conn, err)) != WP_OK)
         goto done;

@@ -14,7 +14,7 @@ void *wp__dispatch_self(void)
 static bool set_aside(wp_delivery *delivery, int64_t now)
 {
     const wp_received *message = delivery->message;
-    int64_t lease_us = delivery->lease_until - delivery->claimed_at;
+    int64_t lease_us = delivery->group->options.lease_ms * 1000;
     if (now - delivery->claimed_at > lease_us / 2) {
         wp__delivery_end(delivery, WP__FINISH_RELEASE, NULL, 0);
         return true;

@@ -9,7 +9,7 @@
 
 enum {
     PREFETCH_HORIZON_US = 1000000, /* nothing should wait in memory longer than this */
-    CLOCK_SET_GRACE_US = 5000000, /* for keepers to renew after the wall clock was set */
+    CLOCK_SET_GRACE_US = 5000000,  /* for keepers to renew after the wall clock was set */
     RECHECK_FIRST_US = 100,
     RECHECK_MAX_US = 200000,
     BACKOFF_FIRST_US = 50000,

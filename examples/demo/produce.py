@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A process of the order service: produce.py DATABASE FOLDER NAME COUNT
+
+Each order is a business row and a webhook document as its event, in one transaction. Every fifth
+transaction is rolled back, and every seventh rolls a further order back to a savepoint. What became of
+each order is printed, outside the database, as the truth to check against.
+"""
+from __future__ import annotations
+
+import sqlite3
+import sys
+
+import shop
+
+import waypost
+
+
+class Declined(Exception):
+    pass
+
+
+def place(db: sqlite3.Connection, store: waypost.Store, order: str, topic: str, payload: str) -> None:
+    db.execute("INSERT INTO orders VALUES (?, ?, ?)", (order, topic, shop.digest(payload)))
+    store.outbox.enqueue(topic, payload, connection=db, correlation_id=order)
+
+
+def main(path: str, folder: str, name: str, count: int) -> None:
+    documents = shop.documents(folder)
+    db = shop.connect(path)
+    with waypost.Store.open(f"sqlite:{path}") as store:
+        for i in range(count):
+            topic, payload = documents[(i * 7 + hash(name) % 100) % len(documents)]
+            order = f"{name}-{i}"
+            db.execute("BEGIN IMMEDIATE")
+            place(db, store, order, topic, payload)
+            if i % 7 == 6:
+                db.execute("SAVEPOINT extra")
+                place(db, store, order + "-extra", topic, payload)
+                db.execute("ROLLBACK TO extra")
+                db.execute("RELEASE extra")
+                print("rolled-back", order + "-extra", flush=True)
+            if i % 5 == 4:
+                db.execute("ROLLBACK")
+                print("rolled-back", order, flush=True)
+            else:
+                db.execute("COMMIT")
+                print("committed", order, flush=True)
+    db.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))
