@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/heap.h"
 #include "base/text.h"
 #include "base/thread.h"
@@ -20,6 +21,7 @@ struct wp_store {
     wp__log *log;
     char *location;
     bool memory;
+    wp__file_mark *mark;
     wp_conn *anchor; /* keeps a database in memory alive */
     wp__pool pool;
     wp__mutex listen_mutex;
@@ -61,6 +63,7 @@ void wp__store_unref(wp_store *store)
     wp__pool_destroy(&store->pool, forked);
     if (!forked) {
         wp__conn_close(store->anchor);
+        wp__file_mark_closed(store->mark);
         wp__mutex_destroy(&store->listen_mutex);
     }
     wp__sql_set_free(store->sql);
@@ -208,6 +211,13 @@ static wp_status keep_absolute(wp_store *store, wp_conn *conn, wp_error **err)
     return WP_OK;
 }
 
+static wp_status mark_open(wp_store *store, wp_error **err)
+{
+    if (store->memory || store->mark || wp__file_look(store->location) != WP__FILE_REGULAR)
+        return WP_OK;
+    return wp__file_mark_open(&store->mark, store->location, err);
+}
+
 static wp_status store_open(wp_store **out, const wp_config *config, bool deploy, wp_error **err)
 {
     wp_store *store = NULL;
@@ -215,10 +225,13 @@ static wp_status store_open(wp_store **out, const wp_config *config, bool deploy
     wp_status st;
     if ((st = store_new(&store, config, err)) != WP_OK)
         return st;
-    if ((st = wp__sqlite_open(&conn, store, deploy ? WP__OPEN_DEPLOY : WP__OPEN_POOL, err)) !=
-        WP_OK)
+    /* Before SQLite looks at it, if it is there; else once it was made. */
+    if ((st = mark_open(store, err)) != WP_OK ||
+        (st = wp__sqlite_open(&conn, store, deploy ? WP__OPEN_DEPLOY : WP__OPEN_POOL, err)) !=
+            WP_OK)
         goto done;
-    if (!store->memory && (st = keep_absolute(store, conn, err)) != WP_OK)
+    if (!store->memory &&
+        ((st = keep_absolute(store, conn, err)) != WP_OK || (st = mark_open(store, err)) != WP_OK))
         goto done;
     if (deploy && (st = wp__migrate_deploy(conn, err)) != WP_OK)
         goto done;

@@ -16,7 +16,9 @@ typedef struct wp__expired {
     bool fails; /* its limit of attempts is reached */
 } wp__expired;
 
-/* Same owner, same fate, same attempt: one statement changes them together. */
+/* Those that fail go together, owner by owner. Each of the others gets a delay of its own: claims
+ * that a crash ended together must not come due together, lest the one that caused it takes its
+ * neighbours down with it every time. */
 static int compare_expired(const void *left, const void *right)
 {
     const wp__expired *a = left;
@@ -25,16 +27,14 @@ static int compare_expired(const void *left, const void *right)
     if (order == 0)
         order = (int)a->fails - (int)b->fails;
     if (order == 0)
-        order = (a->ref.attempt > b->ref.attempt) - (a->ref.attempt < b->ref.attempt);
-    if (order == 0)
         order = (a->ref.seq > b->ref.seq) - (a->ref.seq < b->ref.seq);
     return order;
 }
 
 static bool same_group(const wp__expired *a, const wp__expired *b)
 {
-    return memcmp(a->owner.bytes, b->owner.bytes, sizeof a->owner.bytes) == 0 &&
-           a->fails == b->fails && a->ref.attempt == b->ref.attempt;
+    return a == b || (a->fails && b->fails &&
+                      memcmp(a->owner.bytes, b->owner.bytes, sizeof a->owner.bytes) == 0);
 }
 
 static wp_status use_group(wp__reap_op *self, wp_error **err)

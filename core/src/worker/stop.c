@@ -119,6 +119,21 @@ static void collect_threads(wp_worker *worker)
     free(threads);
 }
 
+/* A delivery that its last owner holds while it frees the worker is not in a handler. */
+static void disown(wp_worker *worker)
+{
+    wp__mutex_lock(&worker->mutex);
+    for (wp_delivery *d = worker->out.first; d; d = d->next)
+        d->taken_by = NULL;
+    wp__mutex_unlock(&worker->mutex);
+}
+
+void wp__worker_end(wp_worker *worker)
+{
+    disown(worker);
+    (void)wp_worker_stop(NULL, worker, 0, NULL);
+}
+
 wp_status wp_worker_stop(size_t *abandoned, wp_worker *worker, int64_t deadline_ms, wp_error **err)
 {
     size_t count = 0;

@@ -391,7 +391,7 @@ void wp_worker_free(wp_worker *worker)
 {
     if (!worker || wp__worker_check(worker, NULL) != WP_OK)
         return; /* in a forked child it is the parent's */
-    (void)wp_worker_stop(NULL, worker, 0, NULL);
+    wp__worker_end(worker);
     drop_cancelled(worker);
     wp__worker_leave(worker);
     wp__log_pump(worker->log);

@@ -232,6 +232,11 @@ bool wp__pump_wants(const wp__group *group);
 /* The end of the pump: close its connection. */
 void wp__pump_close(wp_worker *worker);
 
+/* ---- stop.c ---- */
+/* Stop with no time to wait, from no handler: deliveries that are out are given up, also those that
+ * this thread has taken. */
+void wp__worker_end(wp_worker *worker);
+
 /* ---- keeper.c ---- */
 void *wp__keeper_main(void *arg);
 
