@@ -18,14 +18,15 @@ build demo demo_worker | tail -n 1
 tools/venv.sh
 
 say "fetching $documents"
-if ! [ -f "$folder/node_modules/@octokit/webhooks-examples/package.json" ]; then
+if ! grep -qs "\"version\": \"${documents##*@}\"" \
+    "$folder/node_modules/@octokit/webhooks-examples/package.json"; then
     if ! command -v npm >/dev/null; then
         echo "npm is missing: install Debian's package npm" >&2
         exit 1
     fi
-    (cd "$folder" && npm install --silent --no-save --no-package-lock --no-audit --no-fund \
+    (cd "$folder" && npm install --loglevel=error --no-save --no-package-lock --no-audit --no-fund \
         --ignore-scripts --prefix "$folder" "$documents") ||
-        { echo "demo: the documents could not be fetched" >&2; exit 1; }
+        { echo "demo: npm could not fetch $documents; there is no demo without it" >&2; exit 1; }
 fi
 
 say "running"

@@ -37,7 +37,9 @@ class BuildNative(build_ext):
         self.build_core(tree / "core")
         [extension] = self.extensions
         extension.sources = [os.path.relpath(self.write_source(tree))]
-        extension.extra_objects = [str(tree / "core" / "libwaypost_static.a")]
+        core = str(tree / "core" / "libwaypost_static.a")
+        extension.extra_objects = [core]
+        extension.depends += [core]  # a new core is a new extension
         super().run()
 
     def build_core(self, tree: Path) -> None:

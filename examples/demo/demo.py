@@ -83,7 +83,7 @@ def await_all(
             workers["python-1"].send_signal(signal.SIGKILL)
             workers["python-1"].wait()
             killed = True
-            show(truth, done, "killed worker python-1 (SIGKILL)")
+            show(truth, done, "killed worker python-1 (SIGKILL): its leases end in 2 s")
             workers["python-3"] = python("consume.py", path, folder, "python-3")
         if time.monotonic() - shown > 0.5:
             show(truth, done)
@@ -141,6 +141,8 @@ def verdict(db: shop.sqlite3.Connection, truth: Truth) -> bool:
     print("\n  handled by")
     for worker, count in db.execute("SELECT worker, count(*) FROM effects GROUP BY 1 ORDER BY 1"):
         print(f"    {worker:24} {count:9}")
+    (again,) = db.execute("SELECT count(*) FROM infra_outbox_all WHERE attempt > 0").fetchone()
+    print(f"    {'(after the kill, again)':24} {again:9}")
     return well and len(committed) > 0 and len(rolled_back) > 0
 
 

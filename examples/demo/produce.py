@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import sys
+import zlib
 
 import shop
 
@@ -26,10 +27,11 @@ def place(db: sqlite3.Connection, store: waypost.Store, order: str, topic: str, 
 
 def main(path: str, folder: str, name: str, count: int) -> None:
     documents = shop.documents(folder)
+    first = zlib.crc32(name.encode())  # producers begin with different documents
     db = shop.connect(path)
     with waypost.Store.open(f"sqlite:{path}") as store:
         for i in range(count):
-            topic, payload = documents[(i * 7 + hash(name) % 100) % len(documents)]
+            topic, payload = documents[(first + i * 7) % len(documents)]
             order = f"{name}-{i}"
             db.execute("BEGIN IMMEDIATE")
             place(db, store, order, topic, payload)

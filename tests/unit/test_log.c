@@ -201,6 +201,7 @@ static void test_log__stores_of_one_configuration__share_the_sink_not_the_level(
     (void)state;
     assert_int_equal(wp_config_new(&config, NULL), WP_OK);
     assert_int_equal(wp_config_set_log(config, receive, &h, destroy, NULL), WP_OK);
+    assert_int_equal(wp_config_set(config, "log.level", "info", NULL), WP_OK);
     assert_int_equal(wp__config_copy(&copy, config, NULL), WP_OK);
     assert_int_equal(wp_config_set(copy, "log.level", "error", NULL), WP_OK);
     assert_int_equal(wp__config_log(&one, config, NULL), WP_OK);

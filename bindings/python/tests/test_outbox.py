@@ -21,8 +21,7 @@ from waypost import ArgumentError, Message, RangeError, Status
 def test_enqueue_in_transaction_is_seen_after_the_commit(app: App) -> None:
     connection = app.connect()
     app.outbox.enqueue("a", "1", connection=connection)
-    assert connection.in_transaction
-    assert len(app.claim()) == 0
+    assert connection.in_transaction and app.count() == 0
     connection.commit()
     assert [message.payload for message in app.claim()] == ["1"]
 

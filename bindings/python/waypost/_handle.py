@@ -90,17 +90,41 @@ def call(function: Any, *arguments: Any) -> None:
         raise error_from(status, err)
 
 
-def owned(pointer: Any, free: Any) -> Any:
-    """The pointer with a destructor that holds still where it must."""
-    pid = os.getpid()
+class Handle:
+    """Owns what a pointer stands for.
 
-    def destroy(
-        p: Any, free: Any = free, pid: int = pid, getpid: Any = os.getpid, sys: Any = sys
-    ) -> None:
-        if getpid() == pid and not sys.is_finalizing():
-            free(p)
+    Finalizers of a collected cycle run in any order, so that somebody's may still come here after
+    the pointer was freed: that is an error, not an access to freed memory.
+    """
 
-    return ffi.gc(pointer, destroy)
+    __slots__ = ("_owned", "_alive", "pid")
+
+    def __init__(self, pointer: Any, free: Any) -> None:
+        alive = [True]
+        pid = os.getpid()
+
+        def destroy(p: Any, getpid: Any = os.getpid, sys: Any = sys) -> None:
+            alive[0] = False
+            if getpid() == pid and not sys.is_finalizing():
+                free(p)
+
+        self._owned: Any = ffi.gc(pointer, destroy)
+        self._alive = alive
+        self.pid = pid
+
+    @property
+    def pointer(self) -> Any:
+        pointer = self._owned
+        if pointer is None or not self._alive[0]:
+            raise errors.StateError(f"the {type(self).__name__.lower()} is closed")
+        return pointer
+
+    @property
+    def closed(self) -> bool:
+        return self._owned is None
+
+    def close(self) -> None:
+        self._owned = None  # freed when the last call that uses it is over
 
 
 # ---- ids ------------------------------------------------------------------------------------
@@ -144,16 +168,19 @@ def wpy_on_destroy(user: Any) -> None:
 
 @ffi.def_extern()  # type: ignore[misc]
 def wpy_on_log(user: Any, level: int, message: Any, fields: Any) -> None:
-    ffi.from_handle(user)(level, text_of(message), text_of(fields))
+    try:
+        ffi.from_handle(user)(level, text_of(message), text_of(fields))
+    except Exception:
+        pass  # a log that fails must not fail the call that it is about
 
 
-class Clock:
+class Clock(Handle):
     """A manual clock."""
 
     def __init__(self, utc_us: int) -> None:
         out = ffi.new("wp_clock **")
         call(lib.wp_clock_new_manual, out, utc_us)
-        self.pointer = owned(out[0], lib.wp_clock_free)
+        super().__init__(out[0], lib.wp_clock_free)
 
     def advance_us(self, us: int) -> None:
         call(lib.wp_clock_advance_us, self.pointer, us)
@@ -165,13 +192,13 @@ class Clock:
         return int(lib.wp_clock_utc_us(self.pointer))
 
 
-class Config:
+class Config(Handle):
     """A wp_config."""
 
     def __init__(self) -> None:
         out = ffi.new("wp_config **")
         call(lib.wp_config_new, out)
-        self.pointer = owned(out[0], lib.wp_config_free)
+        super().__init__(out[0], lib.wp_config_free)
 
     def set(self, key: str, value: str) -> None:
         call(lib.wp_config_set, self.pointer, name_text("key", key), name_text(key, value))
@@ -423,29 +450,15 @@ class _Ids:
         self.claims = NULL if claims is None else ffi.new("int64_t[]", list(claims) or [0])
 
 
-class Store:
+class Store(Handle):
     """A wp_store."""
 
     def __init__(self, config: Config) -> None:
         out = ffi.new("wp_store **")
         call(lib.wp_store_open, out, config.pointer)
-        self._pointer = owned(out[0], lib.wp_store_close)
+        super().__init__(out[0], lib.wp_store_close)
         self.id = text_of(lib.wp_store_id(out[0]))
         self.location = text_of(lib.wp_store_location(out[0]))
-
-    @property
-    def closed(self) -> bool:
-        return self._pointer is None
-
-    def close(self) -> None:
-        self._pointer = None  # the last user's reference closes it
-
-    @property
-    def pointer(self) -> Any:
-        pointer = self._pointer
-        if pointer is None:
-            raise errors.StateError(f'store "{self.id}" is closed')
-        return pointer
 
     def enqueue(self, messages: Iterable[Message]) -> List[Tuple[uuid.UUID, bool]]:
         store = self.pointer
@@ -613,7 +626,7 @@ class Delivery:
         self.topic = topic
 
     def __del__(self, getpid: Any = os.getpid, is_finalizing: Any = sys.is_finalizing) -> None:
-        pointer = self._pointer
+        pointer = self._give()  # in a collected cycle, another finalizer may still come here
         if pointer is not None and self._pid == getpid() and not is_finalizing():
             lib.wp_delivery_free(pointer)
 
@@ -694,8 +707,11 @@ class Delivery:
         return int(lib.wp_delivery_cancelled(self._pointer))
 
     def _finish(self, outcome: int, reason: Optional[str], delay_ms: int) -> None:
+        pointer = self._pointer
+        if pointer is None:
+            raise errors.StateError("the delivery was freed")
         text = NULL if reason is None else _reason(reason)
-        call(lib.wp_delivery_finish, self._pointer, outcome, text, delay_ms)
+        call(lib.wp_delivery_finish, pointer, outcome, text, delay_ms)
 
     def _settle(self, timeout_ms: int) -> None:
         call(lib.wp_delivery_settle, self._pointer, timeout_ms)
@@ -738,14 +754,13 @@ def wpy_on_delivery(delivery: Any, user: Any) -> int:
     return dispatch(lib.wp_delivery_ref(delivery))
 
 
-class Worker(Generic[DeliveryT]):
+class Worker(Handle, Generic[DeliveryT]):
     """A wp_worker whose deliveries are objects of the type `kind`."""
 
     def __init__(self, store: Store, config: Config, kind: Type[DeliveryT]) -> None:
         out = ffi.new("wp_worker **")
         call(lib.wp_worker_new, out, store.pointer, config.pointer)
-        self.pointer = owned(out[0], lib.wp_worker_free)
-        self.pid = os.getpid()
+        super().__init__(out[0], lib.wp_worker_free)
         self._kind = kind
 
     def handle(self, topic: str, dispatch: Optional[Callable[[DeliveryT], int]]) -> None:

@@ -98,6 +98,8 @@ class Runner:
         except asyncio.CancelledError as error:
             self._finish(delivery, None, error)
             raise
+        except GeneratorExit:  # dropped with its loop: freed, the delivery is tried again
+            raise
         except BaseException as error:
             self._finish(delivery, None, error)
         else:

@@ -16,6 +16,7 @@ Payload = Union[str, bytes, bytearray, memoryview]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MICROSECOND = timedelta(microseconds=1)
+_MILLISECOND = timedelta(milliseconds=1)
 _MAX_MS = 2**63 - 1
 
 
@@ -62,9 +63,8 @@ def from_us(value: int) -> datetime:
 def to_ms(name: str, value: object) -> int:
     """A duration as milliseconds, rounded up so that nothing is early."""
     if isinstance(value, timedelta):
-        return -(-value // timedelta(milliseconds=1)) if value > timedelta(0) else (
-            value // timedelta(milliseconds=1)
-        )
+        whole, rest = divmod(value, _MILLISECOND)
+        return whole + 1 if rest else whole
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ArgumentError(
             f"{name} must be a timedelta or a number of seconds, not {type(value).__name__}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import warnings
 from types import TracebackType
@@ -54,7 +55,8 @@ def deploy(
 class Store:
     """One database with Waypost's tables. Thread-safe.
 
-    It belongs to the process that opened it: a forked child gets StateError and opens its own.
+    It belongs to the process that opened it: a forked child gets StateError, also when it
+    opens the same SQLite file: fork first and open stores afterwards.
     """
 
     def __init__(self, config: Config) -> None:
@@ -185,9 +187,9 @@ class Store:
     ) -> None:
         self.close()
 
-    def __del__(self, warn: Any = warnings.warn) -> None:
+    def __del__(self, warn: Any = warnings.warn, getpid: Any = os.getpid) -> None:
         handle: Optional[_handle.Store] = getattr(self, "_handle", None)
-        if handle is not None and not handle.closed:
+        if handle is not None and not handle.closed and handle.pid == getpid():
             warn(f'store "{handle.id}" was not closed', ResourceWarning, source=self)
             handle.close()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import concurrent.futures
 import contextvars
 import functools
 import inspect
@@ -141,8 +142,8 @@ class _Run:
 
     def _thread(self, name: str, function: Callable[..., None], *arguments: object) -> None:
         thread = threading.Thread(target=function, args=arguments, name=name, daemon=True)
-        self.threads.append(thread)
         thread.start()
+        self.threads.append(thread)  # now that it can be joined
 
     def _pull_on_thread(self, wait_ms: int) -> None:
         try:
@@ -239,25 +240,30 @@ class _Run:
 
     def stop(self, seconds: float) -> int:
         """Stop by the deadline; returns how many deliveries were abandoned."""
-        runner = self.runner
-        timer: Optional[threading.Timer] = None
-        if runner is not None:
-            if runner.closed:
-                runner.give_back()
-            else:  # what does not end by itself is cancelled in time to clean up
-                timer = threading.Timer(seconds * 0.8, runner.cancel_all)
-                timer.daemon = True
-                timer.start()
+        timer = self._cancel_in_time(seconds)
         try:
             abandoned = self.core.stop(int(seconds * 1000))
+            if self.runner is not None:
+                self.runner.cancel_all()
+            self._join(1.0 if abandoned == 0 else 0.1)
+            return abandoned
         finally:
             if timer is not None:
                 timer.cancel()
-        if self.runner is not None:
-            self.runner.cancel_all()
-        self._join(1.0 if abandoned == 0 else 0.1)
-        self._end()
-        return abandoned
+            self._end()
+
+    def _cancel_in_time(self, seconds: float) -> Optional[threading.Timer]:
+        """Tasks that do not end by themselves are cancelled early enough to clean up."""
+        runner = self.runner
+        if runner is None:
+            return None
+        if runner.closed:
+            runner.give_back()
+            return None
+        timer = threading.Timer(seconds * 0.8, runner.cancel_all)
+        timer.daemon = True
+        timer.start()
+        return timer
 
     def _join(self, seconds: float) -> None:
         """Wait for threads that are about to end; those in a handler that goes on are left."""
@@ -441,6 +447,10 @@ class Worker:
         try:
             run.start(self._thread_count())
             await asyncio.shield(ended)
+        except GeneratorExit:  # dropped with its loop
+            if not run.ended.is_set():
+                self._stop_soon(run, 0.0)
+            raise
         except BaseException as error:
             if not isinstance(error, asyncio.CancelledError) and run.fatal is None:
                 run.fatal = error
@@ -826,4 +836,7 @@ class _Manual:
             return await result
 
         loop = self._loop or self._worker._private_loop()
-        return asyncio.run_coroutine_threadsafe(wait(), loop).result()
+        try:
+            return asyncio.run_coroutine_threadsafe(wait(), loop).result()
+        except concurrent.futures.CancelledError:
+            raise asyncio.CancelledError from None

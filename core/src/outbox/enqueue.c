@@ -49,6 +49,7 @@ static void log_enqueued(const enqueue_op *self)
         WP__LOG(log, WP_LOG_INFO, self->results[i].duplicate ? "duplicate enqueue" : "enqueued",
                 WP__F_TEXT("StoreId", wp_store_id(self->base.store)),
                 WP__F_TEXT("Topic", self->messages[i]->topic),
+                WP__F_TEXT("CorrelationId", self->messages[i]->correlation_id),
                 WP__F_ID("MessageId", &self->results[i].id));
 }
 

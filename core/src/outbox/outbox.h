@@ -103,6 +103,7 @@ enum { WP__REAP_PAGE = 500 };
 typedef struct wp__reap_op {
     wp_op base;
     const char *worker; /* recorded on those that fail */
+    int64_t now_us;     /* leases that ended by then are over */
     int phase;
     size_t done;
     struct wp__expired *rows;
@@ -115,10 +116,11 @@ typedef struct wp__reap_op {
     size_t expired; /* messages past their expiry: at most a page */
 } wp__reap_op;
 /* One page of expired leases and one of expired messages; run again while a page was full. */
-void wp__reap_op_init(wp__reap_op *op, wp_store *store, const char *worker);
+void wp__reap_op_init(wp__reap_op *op, wp_store *store, const char *worker, int64_t now_us);
 
 /* One read: whether there is anything to reap. */
-wp_status wp__outbox_reap_needed(bool *out, wp_store *store, wp_conn *conn, wp_error **err);
+wp_status wp__outbox_reap_needed(bool *out, wp_store *store, wp_conn *conn, int64_t now_us,
+                                 wp_error **err);
 /* One read: when the first ready message of these topics may be tried; INT64_MAX: there is none. */
 wp_status wp__outbox_next_due(int64_t *out_us, wp_store *store, wp_conn *conn, const char *topics,
                               wp_error **err);

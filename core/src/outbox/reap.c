@@ -72,7 +72,7 @@ static wp_status reap_next(wp_op *op, wp_error **err)
 {
     wp__reap_op *self = (wp__reap_op *)op;
     if (self->phase == PHASE_START) {
-        wp__op_set_int(op, WP__P_NOW, wp__store_now_us(op->store));
+        wp__op_set_int(op, WP__P_NOW, self->now_us);
         wp__op_set_int(op, WP__P_BATCH, WP__REAP_PAGE);
         wp__op_set_text(op, WP__P_WORKER, self->worker);
         self->phase = PHASE_FIND;
@@ -156,9 +156,9 @@ static const wp__op_class reap_class = {.next = reap_next,
                                         .destroy = reap_destroy,
                                         .writes = true};
 
-void wp__reap_op_init(wp__reap_op *op, wp_store *store, const char *worker)
+void wp__reap_op_init(wp__reap_op *op, wp_store *store, const char *worker, int64_t now_us)
 {
-    *op = (wp__reap_op){.worker = worker};
+    *op = (wp__reap_op){.worker = worker, .now_us = now_us};
     wp__op_init(&op->base, &reap_class, store);
 }
 
@@ -166,6 +166,7 @@ void wp__reap_op_init(wp__reap_op *op, wp_store *store, const char *worker)
 
 typedef struct probe_op {
     wp_op base;
+    int64_t now_us;
     int step;
     int64_t needed;
 } probe_op;
@@ -174,7 +175,7 @@ static wp_status probe_next(wp_op *op, wp_error **err)
 {
     (void)err;
     if (((probe_op *)op)->step++ == 0) {
-        wp__op_set_int(op, WP__P_NOW, wp__store_now_us(op->store));
+        wp__op_set_int(op, WP__P_NOW, ((probe_op *)op)->now_us);
         wp__op_use(op, WP__SQL_OUTBOX_REAP_PROBE, 1);
     }
     return WP_OK;
@@ -190,11 +191,12 @@ static void probe_rewind(wp_op *op)
     ((probe_op *)op)->step = 0;
 }
 
-wp_status wp__outbox_reap_needed(bool *out, wp_store *store, wp_conn *conn, wp_error **err)
+wp_status wp__outbox_reap_needed(bool *out, wp_store *store, wp_conn *conn, int64_t now_us,
+                                 wp_error **err)
 {
     static const wp__op_class cls = {
         .next = probe_next, .row = probe_row, .rewind = probe_rewind, .single = true};
-    probe_op op = {0};
+    probe_op op = {.now_us = now_us};
     wp_status st;
     wp__op_init(&op.base, &cls, store);
     st = wp__store_run(store, conn, &op.base, err);
@@ -211,7 +213,7 @@ wp_status wp_outbox_reap(size_t *changed, wp_store *store, wp_error **err)
     wp_status st = wp__store_check(store, err);
     while (st == WP_OK && full) {
         wp__reap_op op;
-        wp__reap_op_init(&op, store, NULL);
+        wp__reap_op_init(&op, store, NULL, wp__store_now_us(store));
         st = wp__store_run(store, NULL, &op.base, err);
         total += op.retried + op.failed + op.expired;
         full = op.leases == WP__REAP_PAGE || op.expired == WP__REAP_PAGE;

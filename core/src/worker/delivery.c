@@ -161,7 +161,6 @@ void wp__delivery_detach(wp_delivery *delivery)
 {
     leave_out(delivery);
     delivery->state = WP__DETACHED;
-    delivery->lost = true;
     atomic_fetch_sub(&delivery->refs, 1); /* the list's; the host has another, since it was out */
     wp__cond_broadcast(&delivery->worker->settled);
 }
@@ -184,10 +183,10 @@ static wp_status check_outcome(const wp_delivery *delivery, wp_outcome outcome, 
 /* The delivery's state allows no outcome any more: say why. */
 static wp_status refuse(const wp_delivery *delivery, wp_error **err)
 {
-    if (delivery->worker->state == WP__STOPPED && delivery->state == WP__DETACHED)
-        return wp__fail(err, WP_E_STOPPED, "the worker was stopped before this was finished");
     if (delivery->lost)
         return wp__fail(err, WP_E_LEASE_LOST, "the lease was lost: the outcome does not count");
+    if (delivery->state == WP__DETACHED)
+        return wp__fail(err, WP_E_STOPPED, "the worker was stopped before this was finished");
     return wp__fail(err, WP_E_STATE, "the delivery was finished already");
 }
 

@@ -51,7 +51,8 @@ static wp_delivery *enforce(wp_worker *worker, int64_t now, int64_t *next)
             delivery->timed_out = true;
         }
         if ((delivery->timed_out && delivery->renew_at <= now) ||
-            (delivery->renew_at != WP__FOREVER && delivery->lease_until <= now)) {
+            (delivery->renew_at != WP__FOREVER && delivery->renew_at > now &&
+             delivery->lease_until <= now)) { /* and the last try to renew it has failed */
             wp_delivery_ref(delivery);
             let_go(delivery);
             return delivery;
@@ -60,6 +61,9 @@ static wp_delivery *enforce(wp_worker *worker, int64_t now, int64_t *next)
         if (delivery->renew_at != WP__FOREVER)
             *next = sooner(*next, delivery->lease_until);
     }
+    /* Nobody signals when one of these is taken by a handler. */
+    for (const wp_delivery *delivery = worker->ready.first; delivery; delivery = delivery->next)
+        *next = sooner(*next, delivery->renew_at);
     return NULL;
 }
 
@@ -135,6 +139,7 @@ static void renewed(wp_worker *worker, const renewal *r, wp__finish_op *op, int6
         r->lost[i] = true;
         wp__worker_count(worker, WP_COUNTER_LEASES_LOST, 1);
         wp__delivery_cancel(delivery, WP_CANCEL_LEASE_LOST);
+        delivery->lost = true;
         wp__delivery_detach(delivery);
     }
 }

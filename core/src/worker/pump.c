@@ -227,10 +227,13 @@ static wp_status transact(wp_worker *worker, wp__flush *f, wp__group *group, siz
 static wp_status reap(wp_worker *worker, wp_error **err)
 {
     bool more = false;
-    wp_status st = wp__outbox_reap_needed(&more, worker->store, worker->pump_conn, err);
+    /* By the wall clock as it was when it was last found not to have been set: it may be set at any
+     * moment, also between that and this. */
+    int64_t now_us = worker->clock_offset + wp__worker_now(worker);
+    wp_status st = wp__outbox_reap_needed(&more, worker->store, worker->pump_conn, now_us, err);
     while (st == WP_OK && more) {
         wp__reap_op op;
-        wp__reap_op_init(&op, worker->store, worker->name);
+        wp__reap_op_init(&op, worker->store, worker->name, now_us);
         st = wp__conn_run(worker->pump_conn, &op.base, err);
         more = op.leases == WP__REAP_PAGE || op.expired == WP__REAP_PAGE;
         if (st == WP_OK) {
@@ -251,18 +254,16 @@ static wp_status reap(wp_worker *worker, wp_error **err)
 static wp_status maintain(wp_worker *worker, int64_t now, wp_error **err)
 {
     wp_status st = WP_OK;
-    if (wp__worker_clock_was_set(worker, &worker->clock_offset)) {
-        worker->next_reap = now + CLOCK_SET_GRACE_US;
-        return WP_OK;
-    }
-    st = reap(worker, err);
+    worker->next_reap = now + worker->config->reap_ms * 1000;
+    (void)wp__worker_clock_was_set(worker, &worker->clock_offset);
+    if (now - atomic_load(&worker->clock_set_at) >= CLOCK_SET_GRACE_US)
+        st = reap(worker, err);
     /* Once when work ends, and now and then while it goes on. */
     if (worker->worked) {
         bool idle = worker->held == 0;
         worker->pump_conn->driver->tidy(worker->pump_conn, idle);
         worker->worked = !idle;
     }
-    worker->next_reap = now + worker->config->reap_ms * 1000;
     return st;
 }
 
@@ -340,11 +341,12 @@ static wp_status round_once(wp_worker *worker, int64_t *deadline, bool *did, wp_
     *did = true;
     st = transact(worker, &f, group, count, &claimed, err);
     if (st == WP_OK && group) {
+        const bool ask = claimed || (group->hungry && group->topics);
         group_found(group, claimed, count);
-        if (!group->hungry)
-            group_idle(worker, group, now, INT64_MAX);
-        if (!group->hungry && claimed)
+        if (!group->hungry && ask)
             group->next_poll_us = now; /* a probe will tell when the next one is due */
+        else if (!group->hungry)
+            group_idle(worker, group, now, INT64_MAX);
     }
     return st;
 }
@@ -470,6 +472,7 @@ wp_status wp__pump_round(wp_worker *worker, size_t limit, size_t *claimed, wp_er
     wp_status st = connect_pump(worker, err);
     size_t total = 0;
     *claimed = 0;
+    (void)wp__worker_clock_was_set(worker, &worker->clock_offset); /* nobody else to wait for */
     if (st != WP_OK || (limit && (st = reap(worker, err)) != WP_OK))
         return st;
     for (wp__group *group = worker->groups; st == WP_OK && group; group = group->next) {

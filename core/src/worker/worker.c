@@ -80,13 +80,16 @@ int64_t wp__worker_deadline(int64_t timeout_ms)
     return wp__real_mono_us() + timeout_ms * 1000;
 }
 
-bool wp__worker_clock_was_set(const wp_worker *worker, int64_t *offset)
+bool wp__worker_clock_was_set(wp_worker *worker, int64_t *offset)
 {
     enum { SLACK_US = 500000 }; /* slewing and the time between two readings are less */
     int64_t now = wp__store_now_us(worker->store) - wp__worker_now(worker);
     int64_t before = *offset;
     *offset = now;
-    return before != 0 && (now - before > SLACK_US || before - now > SLACK_US);
+    if (before == 0 || (now - before <= SLACK_US && before - now <= SLACK_US))
+        return false;
+    atomic_store(&worker->clock_set_at, wp__worker_now(worker));
+    return true;
 }
 
 wp__topic *wp__worker_topic(const wp_worker *worker, const char *name)
@@ -124,6 +127,7 @@ wp_status wp_worker_new(wp_worker **out, wp_store *store, const wp_config *confi
     worker->clock = wp__store_clock(store);
     worker->log = wp__log_ref(wp__store_log(store));
     worker->calls = 1;
+    atomic_init(&worker->clock_set_at, INT64_MIN / 2);
     wp_id_new(&worker->owner);
     wp__mutex_init(&worker->mutex);
     wp__cond_init(&worker->available, wp__clock_system());
@@ -307,6 +311,8 @@ static wp_status start_threads(wp_worker *worker, wp_error **err)
     const char *path = wp__store_watch_path(worker->store);
     wp_status st;
     worker->watching = worker->config->wakeups && path && wp__waiter_watch(worker->waiter, path);
+    (void)wp__worker_clock_was_set(worker, &worker->clock_offset);
+    (void)wp__worker_clock_was_set(worker, &worker->keeper_clock_offset);
     wp__worker_ref(worker);
     worker->pump_running = true;
     st = wp__thread_start(&worker->pump_thread, "waypost-pump", wp__pump_main, worker, err);

@@ -77,7 +77,7 @@ struct wp_delivery {
     char *reason;
     int64_t delay_us; /* 0: backoff */
     bool completed;   /* acked in a transaction of the app's */
-    bool lost;        /* the database said so, or it was given up */
+    bool lost;        /* the database said so, or its timeout was ignored */
     bool timed_out;
     wp_status fate;
     wp_delivery *next_cancelled;
@@ -134,7 +134,8 @@ struct wp_worker {
     wp__waiter *waiter; /* the pump's */
     wp__listener listener;
     bool listening;
-    bool watching; /* a wake-up channel is live */
+    _Atomic int64_t clock_set_at; /* when the wall clock was last seen to have been set */
+    bool watching;                /* a wake-up channel is live */
     wp__waiter *keeper_waiter;
     wp__thread pump_thread, keeper_thread;
     bool pump_running, keeper_running;
@@ -175,7 +176,7 @@ int64_t wp__worker_now(const wp_worker *worker);
 int64_t wp__worker_deadline(int64_t timeout_ms);
 /* True if the wall clock was set since the last call with this *offset (0: the first call). On
  * SQLite leases end by the wall clock: who holds them renews at once, who reaps waits for that. */
-bool wp__worker_clock_was_set(const wp_worker *worker, int64_t *offset);
+bool wp__worker_clock_was_set(wp_worker *worker, int64_t *offset);
 
 /* ---- delivery.c ---- */
 wp_delivery *wp__delivery_new(wp_worker *worker, wp__group *group, wp_received *message);

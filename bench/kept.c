@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What piles up: finished messages that are kept, a backlog, a write-ahead log behind a reader. */
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "bench.h"
+
+enum { BATCH = 100, THREADS = 2 };
+
+/* ---- finished messages ---- */
+
+enum { SLICE = 20000 };
+
+/* Handle a slice in a database that has many finished messages, or in a fresh one. */
+static double slice_kept(void *arg)
+{
+    bench_db *db = arg;
+    bench_load(db, SLICE);
+    return bench_handle(db->store, SLICE, THREADS, NULL);
+}
+
+static double slice_fresh(void *arg)
+{
+    bench_db db;
+    double result;
+    (void)arg;
+    bench_db_new(&db);
+    result = slice_kept(&db);
+    bench_db_drop(&db);
+    return result;
+}
+
+static double slice_kept_raw(void *arg)
+{
+    bench_db *db = arg;
+    bench_load(db, SLICE);
+    return bench_handle_raw(db->path, SLICE, BATCH, false, false, NULL);
+}
+
+static double enqueue_into(bench_db *db)
+{
+    int64_t started = bench_now_us();
+    double result;
+    bench_load(db, SLICE);
+    result = SLICE * 1e6 / (double)(bench_now_us() - started);
+    (void)bench_handle(db->store, SLICE, THREADS, NULL);
+    return result;
+}
+
+static double enqueue_kept(void *arg)
+{
+    return enqueue_into(arg);
+}
+
+static double enqueue_fresh(void *arg)
+{
+    bench_db db;
+    double result;
+    (void)arg;
+    bench_db_new(&db);
+    result = enqueue_into(&db);
+    bench_db_drop(&db);
+    return result;
+}
+
+void bench_finished(void)
+{
+    size_t count = bench_opt.full ? 1000000 : 200000;
+    bench_db kept;
+    bench_samples samples;
+    char title[96];
+    const bench_side sides[] = {{slice_kept, &kept},
+                                {slice_fresh, NULL},
+                                {slice_kept_raw, &kept},
+                                {enqueue_kept, &kept},
+                                {enqueue_fresh, NULL}};
+    (void)snprintf(title, sizeof title, "%zu finished messages kept", count);
+    bench_db_new(&kept);
+    bench_load_finished(&kept, count);
+    bench_heading(title);
+    if (!bench_opt.full)
+        bench_note("--full: 1,000,000");
+    bench_sample(&samples, "finished", sides, 5, bench_opt.rounds);
+    bench_note("raw: the same in an empty database");
+    bench_report_pair("finished", "handlers, beside an empty database", "messages/s", &samples, 0,
+                      1, 0.9);
+    bench_report_pair("finished", "enqueue 1,000, beside an empty database", "messages/s", &samples,
+                      3, 4, 0.9);
+    bench_note("raw: plain statements in the same database");
+    bench_report_pair("finished", "handlers, beside plain statements", "messages/s", &samples, 0, 2,
+                      0);
+    bench_db_drop(&kept);
+}
+
+/* ---- a backlog ---- */
+
+enum { BACKLOG = 200000 };
+
+static double backlog_slice(void *arg)
+{
+    const bench_db *db = arg;
+    return bench_handle(db->store, SLICE, THREADS, NULL);
+}
+
+static double backlog_slice_raw(void *arg)
+{
+    const bench_db *db = arg;
+    return bench_handle_raw(db->path, SLICE, BATCH, false, false, NULL);
+}
+
+/* The two take slices of one backlog in turn; it is topped up to stay as long as it was. */
+void bench_backlog(void)
+{
+    bench_db db;
+    bench_samples samples;
+    const bench_side sides[] = {
+        {backlog_slice, &db}, {backlog_slice_raw, &db}, {slice_fresh, NULL}};
+    samples.rounds = bench_opt.rounds;
+    bench_db_new(&db);
+    bench_load(&db, BACKLOG);
+    bench_heading("A backlog of 200,000");
+    for (int round = 0; round < samples.rounds; round++) {
+        bench_progress("backlog: round %d of %d", round + 1, samples.rounds);
+        for (int i = 0; i < 3; i++) {
+            int side = (i + round) % 3;
+            samples.values[side][round] = sides[side].run(sides[side].arg);
+            if (side < 2)
+                bench_load(&db, SLICE);
+        }
+    }
+    bench_report_pair("backlog", "handlers, beside plain statements", "messages/s", &samples, 0, 1,
+                      0);
+    bench_note("raw: the same without a backlog");
+    bench_report_pair("backlog", "handlers, beside no backlog", "messages/s", &samples, 0, 2, 0);
+    bench_db_drop(&db);
+}
+
+/* ---- a reader held open ---- */
+
+enum { READ_COUNT = 100000 };
+
+typedef struct held {
+    bool raw;
+    double decay[BENCH_ROUNDS]; /* speed of the last tenth over the first */
+    double wal_mib;
+    int round;
+} held;
+
+static double wal_mib(const char *path)
+{
+    char name[BENCH_PATH + 8];
+    struct stat info;
+    (void)snprintf(name, sizeof name, "%s-wal", path);
+    return stat(name, &info) == 0 ? (double)info.st_size / 1048576 : 0;
+}
+
+static double with_reader(void *arg)
+{
+    held *self = arg;
+    bench_db db;
+    int64_t marks[11] = {0};
+    double result;
+    sqlite3 *reader;
+    bench_db_new(&db);
+    bench_load(&db, READ_COUNT);
+    reader = bench_connect(db.path);
+    bench_exec(reader, "BEGIN; SELECT count(*) FROM infra_outbox_work");
+    result = self->raw ? bench_handle_raw(db.path, READ_COUNT, BATCH, false, false, marks)
+                       : bench_handle(db.store, READ_COUNT, THREADS, marks);
+    self->decay[self->round++] = (double)(marks[1] - marks[0]) / (double)(marks[10] - marks[9]);
+    self->wal_mib = wal_mib(db.path);
+    bench_exec(reader, "COMMIT");
+    (void)sqlite3_close(reader);
+    bench_db_drop(&db);
+    return result;
+}
+
+void bench_reader(void)
+{
+    held ours = {.raw = false};
+    held raw = {.raw = true};
+    const bench_side sides[] = {{with_reader, &ours}, {with_reader, &raw}};
+    bench_samples samples;
+    bench_figure last = {.group = "reader", .unit = "speed ratio"};
+    bench_figure wal = {.group = "reader", .unit = "MiB"};
+    int rounds = bench_opt.rounds < 3 ? bench_opt.rounds : 3;
+    bench_heading("A reader held open, 100,000 messages");
+    bench_sample(&samples, "reader", sides, 2, rounds);
+    bench_report_pair("reader", "handlers", "messages/s", &samples, 0, 1, 0);
+    (void)snprintf(last.name, sizeof last.name, "the last tenth beside the first");
+    last.ours = bench_median(ours.decay, rounds);
+    last.raw = bench_median(raw.decay, rounds);
+    bench_report(&last);
+    (void)snprintf(wal.name, sizeof wal.name, "write-ahead log at the end");
+    wal.ours = ours.wal_mib;
+    wal.raw = raw.wal_mib;
+    bench_report(&wal);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The benchmarks: ./dev bench [NAME...] [--full] [--rounds N] [--json FILE]. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+bench_options bench_opt = {.rounds = 5};
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+    const char *what;
+} benchmarks[] = {
+    {"enqueue", bench_enqueue, "one message a transaction, and a hundred"},
+    {"claim", bench_claim, "claim and ack by hand, in batches of 1 to 500"},
+    {"handlers", bench_handlers, "a worker in C, end to end"},
+    {"python", bench_python, "a worker in Python, end to end"},
+    {"latency", bench_latency, "from the commit to the handler"},
+    {"finished", bench_finished, "finished messages that are kept"},
+    {"backlog", bench_backlog, "200,000 messages that wait"},
+    {"reader", bench_reader, "a reader that holds up the write-ahead log"},
+    {"memory", bench_memory, "peak memory under load"},
+    {"idle", bench_idle, "what a worker costs that has nothing to do"},
+};
+enum { BENCHMARKS = sizeof benchmarks / sizeof benchmarks[0] };
+
+static const struct {
+    const char *name;
+    int (*run)(char **arguments);
+    int arguments;
+} children[] = {{"latency", bench_child_latency, 4},
+                {"memory", bench_child_memory, 2},
+                {"idle", bench_child_idle, 2}};
+
+static int run_child(int argc, char **argv)
+{
+    for (size_t i = 0; i < sizeof children / sizeof children[0]; i++)
+        if (argc >= 1 && strcmp(argv[0], children[i].name) == 0 &&
+            argc - 1 == children[i].arguments)
+            return children[i].run(argv + 1);
+    return 2;
+}
+
+static int usage(FILE *file)
+{
+    (void)fputs(
+        "waypost_bench [NAME...] [--full] [--rounds N] [--json FILE] [--python PROGRAM]\n"
+        "\n"
+        "  --full      1,000,000 finished messages, more samples of latency, a minute idle\n"
+        "  --rounds N  take N samples of each figure (1 to 50), 5 by default\n"
+        "  --json FILE write the figures to a file too\n"
+        "\n",
+        file);
+    for (size_t i = 0; i < BENCHMARKS; i++)
+        (void)fprintf(file, "  %-11s %s\n", benchmarks[i].name, benchmarks[i].what);
+    return file == stdout ? 0 : 2;
+}
+
+static int find(const char *name)
+{
+    for (int i = 0; i < BENCHMARKS; i++)
+        if (strcmp(benchmarks[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+/* The options; `chosen` gets the benchmarks that are named. 0: go on; else leave with status - 1. */
+static int read_options(int argc, char **argv, bool chosen[BENCHMARKS])
+{
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        int at = find(argv[i]);
+        if (at >= 0) {
+            chosen[at] = true;
+        } else if (strcmp(argv[i], "--full") == 0) {
+            bench_opt.full = true;
+        } else if (strcmp(argv[i], "--help") == 0) {
+            return usage(stdout) + 1;
+        } else if (value && strcmp(argv[i], "--rounds") == 0) {
+            bench_opt.rounds = (int)strtol(argv[++i], NULL, 10);
+        } else if (value && strcmp(argv[i], "--json") == 0) {
+            bench_opt.json = argv[++i];
+        } else if (value && strcmp(argv[i], "--python") == 0) {
+            bench_opt.python = argv[++i];
+        } else {
+            return usage(stderr) + 1;
+        }
+    }
+    return bench_opt.rounds < 1 || bench_opt.rounds > BENCH_ROUNDS ? usage(stderr) + 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+    bool chosen[BENCHMARKS] = {false};
+    bool any = false;
+    int64_t started = bench_now_us();
+    int status;
+    if (argc > 1 && strcmp(argv[1], "--child") == 0)
+        return run_child(argc - 2, argv + 2);
+    if ((status = read_options(argc, argv, chosen)) != 0)
+        return status - 1;
+    for (int i = 0; i < BENCHMARKS; i++)
+        any = any || chosen[i];
+    bench_dir_make();
+    (void)printf("Waypost %s, SQLite %s: medians of %d rounds, in which the sides take turns\n",
+                 wp_version(), sqlite3_libversion(), bench_opt.rounds);
+    for (int i = 0; i < BENCHMARKS; i++)
+        if (!any || chosen[i])
+            benchmarks[i].run();
+    bench_report_end();
+    bench_dir_remove();
+    (void)printf("bench: took %.0f s\n", (double)(bench_now_us() - started) / 1e6);
+    return 0;
+}

@@ -1,0 +1,400 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fork, the interpreter's end, and processes that die (cases 4 and 38)."""
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any, Callable, Dict, List
+
+import pytest
+from conftest import PATIENCE, App, until
+
+import waypost
+from waypost import Status
+
+ROUNDS = 20
+FAST: Dict[str, Any] = {"poll_max": 0.05, "poll_min": 0.01}
+
+
+def run(script: str, *arguments: object, status: int = 0) -> str:
+    """Run a script in a Python of its own; what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-W", "error", "-c", textwrap.dedent(script)]
+        + [str(argument) for argument in arguments],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == status, f"status {done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert "Fatal Python error" not in done.stderr or status < 0
+    return done.stdout + done.stderr
+
+
+def in_child(function: Callable[[], None], leave: Callable[[int], Any]) -> int:
+    """Run a function in a forked child; its exit status."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            function()
+            status = 0
+        finally:
+            if leave is os._exit or status:
+                os._exit(status)
+            leave(status)
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            return os.waitstatus_to_exitcode(status)
+        if time.monotonic() > deadline:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            raise AssertionError("the child hangs")
+        time.sleep(0.001)
+
+
+# ---- fork -----------------------------------------------------------------------------------
+
+
+# proves: WRK-006
+def test_forked_child_is_refused_and_its_parent_goes_on(live: waypost.Store) -> None:
+    worker = live.worker(**FAST)
+    worker.add_handler("a", lambda delivery: None)
+    idle = live.worker()
+    idle.add_handler("b", lambda delivery: None)
+    pulled = live.worker(**FAST)
+    pulled.subscribe("c")
+    live.outbox.enqueue("c", "1")
+    delivery = pulled.next(PATIENCE)
+    assert delivery is not None
+
+    def child() -> None:
+        for use in (
+            lambda: live.outbox.enqueue("a", "1"),
+            lambda: live.outbox.stats(),
+            lambda: live.outbox.claim(waypost.new_id()),
+            lambda: live.worker(),
+            lambda: worker.start(),
+            lambda: idle.start(),
+            lambda: idle.run(),
+            lambda: idle.drain(),
+            lambda: idle.step(),
+            lambda: idle.add_handler("c", lambda delivery: None),
+            lambda: pulled.next(0),
+            lambda: delivery.done(),
+        ):
+            with pytest.raises(waypost.StateError, match="fork"):
+                use()
+        assert worker.stop() == idle.stop() == pulled.stop() == 0
+        live.close()
+
+    with worker:
+        for _ in range(3):
+            assert in_child(child, os._exit) == 0
+        for _ in range(100):
+            live.outbox.enqueue("a", "1")
+        until(lambda: worker.counters.acked == 100)
+    delivery.done()
+    delivery.settle(PATIENCE)
+    pulled.stop()
+
+
+FORK = """
+    import os, sys, time
+    import waypost
+    path, how = sys.argv[1:]
+    store = waypost.Store.open("sqlite:" + path, deploy=True)
+    worker = store.worker(poll_max=0.05)
+    worker.add_handler("a", lambda delivery: None)
+    worker.start()
+    store.outbox.enqueue_many([waypost.Message("a", str(n)) for n in range(50)])
+    child = os.fork()
+    if child == 0:
+        try:
+            store.outbox.enqueue("a", "1")
+            os._exit(8)
+        except waypost.StateError:
+            pass
+        try:  # SQLite's notes on the file's locks are the parent's
+            waypost.Store.open("sqlite:" + path)
+            os._exit(9)
+        except waypost.StateError:
+            pass
+        if how == "_exit":
+            os._exit(7)
+        sys.exit(7)  # runs the exit handlers and finalizers of what it inherited
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    for number in range(1000):
+        store.outbox.enqueue("a", str(number))
+    while worker.counters.acked < 1050:
+        time.sleep(0.001)
+    worker.stop()
+    store.close()
+"""
+
+
+# proves: WRK-006
+@pytest.mark.parametrize("how", ["exit", "_exit"])
+def test_child_exits_and_the_parent_goes_on(tmp_path: Path, how: str) -> None:
+    run(FORK, tmp_path / "app.db", how)
+
+
+PREFORK = """
+    import os, sys, time
+    import waypost
+    path = sys.argv[1]
+    waypost.deploy("sqlite:" + path)  # before the fork, as with gunicorn --preload
+    children = []
+    for number in range(4):
+        child = os.fork()
+        if child == 0:
+            with waypost.Store.open("sqlite:" + path) as store:
+                for _ in range(50):
+                    store.outbox.enqueue("a", str(number))
+            sys.exit(0)
+        children.append(child)
+    for child in children:
+        assert os.waitpid(child, 0)[1] == 0
+    with waypost.Store.open("sqlite:" + path) as store:
+        assert store.outbox.stats().total.ready == 200
+"""
+
+
+def test_stores_opened_after_the_fork(tmp_path: Path) -> None:
+    run(PREFORK, tmp_path / "app.db")
+
+
+# ---- the interpreter's end ------------------------------------------------------------------
+
+EXIT = """
+    import asyncio, sys, threading, time
+    import waypost
+    path, kind = sys.argv[1:]
+    store = waypost.Store.open("sqlite:" + path, deploy=True)
+    worker = store.worker(poll_max=0.05, stop_timeout=0.2)
+    busy = threading.Event()
+
+    @worker.handler("plain")
+    def plain(delivery):
+        busy.set()
+
+    @worker.handler("async")
+    async def handle(delivery):
+        busy.set()
+
+    @worker.handler("blocks")
+    def blocks(delivery):
+        busy.set()
+        time.sleep(3600)
+
+    @worker.handler("waits")
+    async def waits(delivery):
+        busy.set()
+        await asyncio.sleep(3600)
+
+    store.outbox.enqueue_many([waypost.Message(kind, str(n)) for n in range(1000)])
+    if kind != "idle":
+        worker.start()
+        busy.wait()
+    # the end: with threads in handlers, in the core and on a loop, and nothing stopped or closed
+"""
+
+
+@pytest.mark.parametrize("kind", ["plain", "async", "blocks", "waits", "idle"])
+def test_script_that_stops_nothing_ends_well(tmp_path: Path, kind: str) -> None:
+    for number in range(ROUNDS // 4):
+        run(EXIT, tmp_path / f"{number}.db", kind)
+
+
+@pytest.mark.parametrize("how", ["sys.exit(3)", "raise SystemExit(3)", "os._exit(3)"])
+def test_status_of_a_script_with_running_workers(tmp_path: Path, how: str) -> None:
+    run(textwrap.dedent(EXIT) + f"import os\n{how}\n", tmp_path / "app.db", "plain", status=3)
+
+
+INTERRUPT = """
+    import asyncio, sys, threading, time
+    import waypost
+    path, kind = sys.argv[1:]
+    store = waypost.Store.open("sqlite:" + path, deploy=True)
+    worker = store.worker()
+
+    @worker.handler("a")
+    def handle(delivery):
+        print("ready", flush=True)
+
+    store.outbox.enqueue("a", "1")
+    try:
+        if kind == "run":
+            worker.run()
+        else:
+            asyncio.run(worker.run_async())
+    except KeyboardInterrupt:
+        assert not worker.running
+        store.close()
+        print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.parametrize("kind", ["run", "run_async"])
+def test_ctrl_c_stops_a_worker(tmp_path: Path, kind: str) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(INTERRUPT), tmp_path / "app.db", kind],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.read() == "interrupted\n"
+        assert process.wait(PATIENCE) == 0
+
+
+# ---- processes that die ---------------------------------------------------------------------
+
+POISON = """
+    import os, sys
+    import waypost
+    store = waypost.Store.open(sys.argv[1])
+    worker = store.worker(lease=0.1, max_attempts=3, backoff_base=0.001, backoff_max=0.001)
+
+    @worker.handler("poison")
+    def poison(delivery):
+        os.abort()
+
+    @worker.handler("healthy")
+    def healthy(delivery):
+        pass
+
+    worker.drain()
+"""
+
+
+# scenario: WRK-113
+# proves: OBX-049, OBX-053, OBX-064
+def test_poison_message_ends_as_a_dead_letter(app: App) -> None:
+    live = app.open(clock=None, worker_backoff_base_ms=1, worker_backoff_max_ms=1)
+    poison = live.outbox.enqueue("poison", "1")
+    deaths: List[int] = []
+    while live.outbox.get(poison.id).status is not Status.FAILED:
+        healthy = live.outbox.enqueue("healthy", "1")
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(POISON), app.url],
+            stderr=subprocess.DEVNULL,
+            timeout=PATIENCE,
+        )
+        deaths.append(done.returncode)
+        until(lambda: live.outbox.reap() or live.outbox.get(poison.id).status is not Status(1))
+        assert len(deaths) <= 10
+        if done.returncode == 0:
+            assert live.outbox.get(healthy.id).status is Status.DONE
+    info = live.outbox.get(poison.id)
+    assert deaths.count(-signal.SIGABRT) == 3
+    assert info.message.attempt == 3 and info.last_error == "lease expired"
+
+
+KILLED = r"""
+    import os, sys
+    import waypost
+    store = waypost.Store.open(sys.argv[1])
+    worker = store.worker(lease=0.2, backoff_base=0.001, backoff_max=0.001)
+
+    @worker.handler("a")
+    def handle(delivery):
+        os.write(1, f"{delivery.payload}\n".encode())  # in one piece
+
+    worker.run()
+"""
+
+
+# proves: OBX-001
+def test_nothing_is_lost_when_workers_are_killed(live: waypost.Store, app: App) -> None:
+    handled: List[str] = []
+    count = 0
+    for _ in range(ROUNDS // 2):
+        process = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(KILLED), app.url],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        live.outbox.enqueue_many([waypost.Message("a", str(count + n)) for n in range(20)])
+        count += 20
+        assert process.stdout is not None
+        handled.append(process.stdout.readline().strip())
+        process.kill()
+        handled += process.stdout.read().split()
+        process.wait()
+        process.stdout.close()
+    worker = live.worker(**FAST, reap=0.05)
+    worker.add_handler("a", lambda delivery: handled.append(delivery.payload))
+    with worker:
+        until(lambda: live.outbox.stats(finished=False).topics == {})
+    assert {int(payload) for payload in handled} == set(range(count))
+    assert live.outbox.stats().total.done == count
+
+
+APP_KILLED = """
+    import os, sqlite3, sys
+    import waypost
+    store = waypost.Store.open(sys.argv[1])
+    connection = sqlite3.connect(store.location)
+    connection.execute("INSERT INTO orders (name) VALUES (?)", (sys.argv[2],))
+    store.outbox.enqueue("a", sys.argv[2], connection=connection)
+    if sys.argv[3] == "commit":
+        connection.commit()
+    os.kill(os.getpid(), 9)
+"""
+
+
+# proves: OBX-001
+def test_app_killed_before_and_after_its_commit(live: waypost.Store, app: App) -> None:
+    for number in range(ROUNDS // 4):
+        for end in ("kill", "commit"):
+            run(APP_KILLED, app.url, number, end, status=-signal.SIGKILL)
+    assert live.outbox.stats().total.ready == ROUNDS // 4 == app.orders()
+
+
+SHARED = r"""
+    import os, sys
+    import waypost
+    store = waypost.Store.open(sys.argv[1])
+    worker = store.worker(concurrency=4, poll_max=0.05)
+
+    @worker.handler("a")
+    def handle(delivery):
+        os.write(1, f"{delivery.payload}\n".encode())  # in one piece
+
+    try:
+        worker.run()
+    except KeyboardInterrupt:
+        store.close()
+"""
+
+
+# proves: OBX-084, OBX-059
+def test_four_processes_share_an_outbox_and_handle_each_message_once(
+    live: waypost.Store, app: App
+) -> None:
+    count = 4000
+    live.outbox.enqueue_many([waypost.Message("a", str(number)) for number in range(count)])
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(SHARED), app.url],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(4)
+    ]
+    until(lambda: live.outbox.stats().total.done == count)
+    for process in processes:
+        process.send_signal(signal.SIGINT)
+    handled: List[str] = []
+    for process in processes:
+        out, _ = process.communicate(timeout=PATIENCE)
+        handled += out.split()
+    assert sorted(map(int, handled)) == list(range(count))

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bed.h"
+
+static const engine *current;
+
+wp_config *bed_config(bed *b, const char *const *options)
+{
+    wp_config *config = wpt_config(b->clock, options);
+    WPT_OK(wp_config_set(config, "store.url", b->url, WPT_ERR));
+    if (b->engine->schema)
+        WPT_OK(wp_config_set(config, "store.schema", b->engine->schema, WPT_ERR));
+    if (b->engine->outbox)
+        WPT_OK(wp_config_set(config, "store.outbox_table", b->engine->outbox, WPT_ERR));
+    return config;
+}
+
+static void open_all(bed *b, const char *const *options)
+{
+    wp_config *config = bed_config(b, options);
+    if (b->engine->opens_new)
+        WPT_OK(wp_config_set(config, "store.deploy", "true", WPT_ERR));
+    WPT_OK(wp_store_open(&b->store, config, WPT_ERR));
+    wp_config_free(config);
+    b->app = b->engine->open(b->store, false);
+    b->conn = b->engine->lend(b->app, b->store);
+    bed_exec(b, "CREATE TABLE IF NOT EXISTS orders (n INTEGER)");
+}
+
+static void close_all(bed *b)
+{
+    wp_conn_free(b->conn);
+    b->engine->close(b->app);
+    wp_store_close(b->store);
+}
+
+int bed_setup(void **state)
+{
+    bed *b = calloc(1, sizeof *b);
+    assert_non_null(b);
+    b->engine = current;
+    wpt_dir_make(&b->dir);
+    b->engine->url(b->url, sizeof b->url, &b->dir, "app");
+    b->clock = wpt_clock();
+    if (!b->engine->opens_new) {
+        wp_config *config = bed_config(b, NULL);
+        WPT_OK(wp_schema_deploy(config, WPT_ERR));
+        wp_config_free(config);
+        if (b->engine->deployed)
+            b->engine->deployed(b->url);
+    }
+    open_all(b, NULL);
+    *state = b;
+    return 0;
+}
+
+int bed_teardown(void **state)
+{
+    bed *b = *state;
+    close_all(b);
+    wp_clock_free(b->clock);
+    wpt_dir_remove(&b->dir);
+    free(b);
+    return 0;
+}
+
+void bed_reopen(bed *b, const char *const *options)
+{
+    close_all(b);
+    open_all(b, options);
+}
+
+void bed_exec(bed *b, const char *sql)
+{
+    b->engine->exec(b->app, sql);
+}
+
+int64_t bed_number(bed *b, const char *sql)
+{
+    return b->engine->number(b->app, sql);
+}
+
+void bed_is_hidden(bed *b, const wp_id *id)
+{
+    wp_outbox_info *info = NULL;
+    WPT_STATUS(wp_outbox_get(&info, b->store, id, WPT_ERR),
+               b->engine->writer_blocks_readers ? WP_E_UNAVAILABLE : WP_E_NOT_FOUND);
+}
+
+void bed_has_no(bed *b, const wp_id *id)
+{
+    wp_outbox_info *info = NULL;
+    WPT_STATUS(wp_outbox_get(&info, b->store, id, WPT_ERR), WP_E_NOT_FOUND);
+}
+
+int bed_run(const struct CMUnitTest *tests, size_t count)
+{
+    int failed = 0;
+    for (size_t i = 0; i < engine_count; i++) {
+        current = engines[i];
+        print_message("# %s\n", current->name);
+        failed += _cmocka_run_group_tests(current->name, tests, count, NULL, NULL);
+    }
+    return failed;
+}

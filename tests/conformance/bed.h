@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The conformance suite's ground: one suite for every engine. What differs between engines is in
+ * struct engine, its functions and its quirks; tests ask there and nowhere else. A further engine
+ * is one more struct in `engines`. */
+#ifndef BED_H
+#define BED_H
+
+#include "support/wpt.h"
+
+/* A connection of the app's own, by whatever client library the app uses. */
+typedef struct app app;
+
+typedef struct engine {
+    const char *name;
+    const char *schema; /* NULL: the default */
+    const char *outbox;
+    /* Write the URL of a database of its own, named `name`, to `out`. */
+    void (*url)(char *out, size_t size, const wpt_dir *dir, const char *name);
+    /* The database exists, and its schema is deployed: set it up as this engine has it. */
+    void (*deployed)(const char *url);
+    /* The app's connection: does not wait for locks unless `patient`. */
+    app *(*open)(wp_store *store, bool patient);
+    void (*close)(app *a);
+    wp_conn *(*lend)(app *a, wp_store *store);
+    void (*exec)(app *a, const char *sql);
+    int64_t (*number)(app *a, const char *sql);
+    /* How the app says these. */
+    const char *begin, *commit, *rollback, *savepoint, *rollback_to;
+    /* Quirks. */
+    bool opens_new;             /* each store that opens the URL gets a new database */
+    bool one_writer;            /* while the app's transaction has written, others cannot write */
+    bool writer_blocks_readers; /* nor read: that is WP_E_UNAVAILABLE */
+} engine;
+
+extern const engine *const engines[];
+extern const size_t engine_count;
+
+/* What each test starts from: a deployed database, a store on a manual clock, and the app's own
+ * connection with a table of its own: orders (n INTEGER). */
+typedef struct bed {
+    const engine *engine;
+    wpt_dir dir;
+    char url[256];
+    wp_clock *clock;
+    wp_store *store;
+    app *app;
+    wp_conn *conn; /* app's, lent to store */
+} bed;
+
+int bed_setup(void **state);
+int bed_teardown(void **state);
+/* The same anew with more options, and for engines that keep it, the same database. */
+void bed_reopen(bed *b, const char *const *options);
+/* The options that name the bed's database and schema, with more. */
+wp_config *bed_config(bed *b, const char *const *options);
+/* The app runs a statement on its connection. */
+void bed_exec(bed *b, const char *sql);
+int64_t bed_number(bed *b, const char *sql);
+/* The message cannot be seen from outside the app's transaction. */
+void bed_is_hidden(bed *b, const wp_id *id);
+/* The message is not there. */
+void bed_has_no(bed *b, const wp_id *id);
+
+/* Run the tests on each engine; the count of failures. */
+int bed_run(const struct CMUnitTest *tests, size_t count);
+#define BED_TEST(test) cmocka_unit_test_setup_teardown(test, bed_setup, bed_teardown)
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Conformance of the schema: deployed on demand, otherwise left alone, under any name. */
+#include "bed.h"
+
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+/* Open a store with the bed's names at a URL. */
+static wp_status open_at(wp_store **out, bed *b, const char *url, const char *const *options,
+                         wp_error **err)
+{
+    wp_config *config = bed_config(b, options);
+    wp_status st;
+    (void)wp_config_set(config, "store.url", url, NULL);
+    st = wp_store_open(out, config, err);
+    wp_config_free(config);
+    return st;
+}
+
+static wp_status deploy_at(bed *b, const char *url, wp_error **err)
+{
+    wp_config *config = bed_config(b, NULL);
+    wp_status st;
+    (void)wp_config_set(config, "store.url", url, NULL);
+    st = wp_schema_deploy(config, err);
+    wp_config_free(config);
+    return st;
+}
+
+/* Open a database that is there and has nothing of Waypost's. */
+static wp_status open_bare(bed *b, const char *url, wp_error **err)
+{
+    wp_store *store = NULL;
+    wp_status st = open_at(&store, b, url, NULL, err);
+    assert_null(store);
+    return st;
+}
+
+static const char *path_of(const char *url)
+{
+    return url + strlen("sqlite:");
+}
+
+/* A database file with one table of the app's. */
+static void make_bare(const char *path)
+{
+    sqlite3 *db = NULL;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "CREATE TABLE mine (n)", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static int64_t number_at(const char *path, const char *sql)
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *statement = NULL;
+    int64_t value;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+    value = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    return value;
+}
+
+/* scenario: OUT-038 */
+/* proves: SDP-001, SDP-002, OBX-091..093 */
+static void test_open__schema_not_deployed__is_a_schema_error_and_creates_nothing(void **state)
+{
+    bed *b = *state;
+    wp_store *store = NULL;
+    char url[256];
+    struct stat info;
+    b->engine->url(url, sizeof url, &b->dir, "bare");
+    if (b->engine->opens_new) {
+        WPT_FAILS(open_bare(b, url, WPT_ERR), WP_E_SCHEMA, "wp_schema_deploy()");
+        WPT_OK(deploy_at(b, url, WPT_ERR));
+        return;
+    }
+    WPT_STATUS(open_bare(b, url, WPT_ERR), WP_E_UNAVAILABLE);
+    assert_int_not_equal(stat(path_of(url), &info), 0);
+    make_bare(path_of(url));
+    WPT_FAILS(open_bare(b, url, WPT_ERR), WP_E_SCHEMA, "wp_schema_deploy()");
+    assert_int_equal(number_at(path_of(url), "SELECT count(*) FROM sqlite_master"), 1);
+    WPT_OK(deploy_at(b, url, WPT_ERR));
+    assert_int_equal(number_at(path_of(url), "SELECT count(*) FROM mine"), 0);
+    WPT_OK(open_at(&store, b, url, NULL, WPT_ERR));
+    wp_store_close(store);
+}
+
+/* scenario: OUT-038 */
+/* proves: SDP-001, OBX-091, OBX-093 */
+static void test_deploy__twice__is_harmless(void **state)
+{
+    bed *b = *state;
+    const wp_id id = wpt_enqueue(b->store, "t", "x");
+    int64_t objects;
+    if (b->engine->opens_new)
+        return;
+    objects = bed_number(b, "SELECT count(*) FROM sqlite_master");
+    for (int i = 0; i < 3; i++)
+        WPT_OK(deploy_at(b, b->url, WPT_ERR));
+    assert_int_equal(bed_number(b, "SELECT count(*) FROM sqlite_master"), objects);
+    (void)wpt_claim_one(b->store, 1, &id, 1000); /* the open store goes on */
+}
+
+enum { DEPLOYERS = 8 };
+typedef struct deployer {
+    bed *bed;
+    const char *url;
+    wp_status st;
+    wp__thread thread;
+} deployer;
+
+static void *deploy_one(void *arg)
+{
+    deployer *self = arg;
+    wp_store *store = NULL;
+    self->st = open_at(&store, self->bed, self->url, WPT_OPTIONS("store.deploy", "true"), NULL);
+    wp_store_close(store);
+    return NULL;
+}
+
+/* proves: SDP-001 */
+static void test_deploy__many_at_once__all_succeed(void **state)
+{
+    bed *b = *state;
+    deployer deployers[DEPLOYERS];
+    char url[256];
+    b->engine->url(url, sizeof url, &b->dir, "many");
+    for (int i = 0; i < DEPLOYERS; i++) {
+        deployers[i] = (deployer){.bed = b, .url = url};
+        WPT_OK(
+            wp__thread_start(&deployers[i].thread, "deploy", deploy_one, &deployers[i], WPT_ERR));
+    }
+    for (int i = 0; i < DEPLOYERS; i++) {
+        wp__thread_join(&deployers[i].thread);
+        assert_int_equal(deployers[i].st, WP_OK);
+    }
+}
+
+/* Run SQL on the journal of migrations, whatever it is called. */
+static void on_journal(bed *b, const char *format)
+{
+    const char *schema = b->engine->schema ? b->engine->schema : "infra";
+    char *name = sqlite3_mprintf("%s_migration", schema);
+    char *sql = sqlite3_mprintf(format, name);
+    bed_exec(b, sql);
+    sqlite3_free(sql);
+    sqlite3_free(name);
+}
+
+/* proves: SDP-001, SDP-002 */
+static void test_open__older_schema__is_a_schema_error_and_a_newer_one_is_not(void **state)
+{
+    bed *b = *state;
+    wp_store *store = NULL;
+    if (b->engine->opens_new)
+        return;
+    on_journal(b, "INSERT INTO \"%w\" VALUES (9999, '9999_later', 0)");
+    WPT_OK(open_at(&store, b, b->url, NULL, WPT_ERR));
+    (void)wpt_enqueue(store, "t", "x");
+    wp_store_close(store);
+    store = NULL;
+    WPT_OK(deploy_at(b, b->url, WPT_ERR)); /* which leaves it as it is */
+    on_journal(b, "DELETE FROM \"%w\"");
+    WPT_FAILS(open_at(&store, b, b->url, NULL, WPT_ERR), WP_E_SCHEMA, "migration 0");
+    assert_null(store);
+}
+
+/* Two schemas in one database, and two outbox tables in one schema. */
+/* proves: SDP-003, WRK-005 */
+static void test_names__two_in_one_database__share_nothing(void **state)
+{
+    bed *b = *state;
+    wp_store *other = NULL;
+    wp_id id;
+    if (b->engine->opens_new)
+        return;
+    WPT_OK(open_at(&other, b, b->url, WPT_OPTIONS("store.deploy", "true"), WPT_ERR));
+    wp_store_close(other);
+    other = wpt_store(b->url, b->clock, WPT_OPTIONS("store.schema", "Infra2"));
+    id = wpt_enqueue(b->store, "t", "x");
+    assert_int_equal(wpt_claimable(other), 0);
+    (void)wpt_claim_one(b->store, 1, &id, 1000);
+    id = wpt_enqueue(other, "t", "x");
+    assert_int_equal(wpt_claimable(b->store), 0);
+    (void)wpt_claim_one(other, 1, &id, 1000);
+    wp_store_close(other);
+}
+
+/* The names are data to the database: the app's table stays, and so do the objects' names. */
+/* proves: SDP-003 */
+static void test_names__as_configured__are_what_the_tables_are_called(void **state)
+{
+    bed *b = *state;
+    const char *schema = b->engine->schema ? b->engine->schema : "infra";
+    const char *outbox = b->engine->outbox ? b->engine->outbox : "outbox";
+    char *sql =
+        sqlite3_mprintf("SELECT count(*) FROM sqlite_master WHERE name = '%q_%q'", schema, outbox);
+    char *foreign = sqlite3_mprintf("SELECT count(*) FROM sqlite_master WHERE name <> 'orders'"
+                                    " AND name NOT LIKE 'sqlite_%%'"
+                                    " AND substr(name, 1, length('%q_')) <> '%q_'",
+                                    schema, schema);
+    assert_int_equal(bed_number(b, sql), 1);
+    assert_int_equal(bed_number(b, foreign), 0);
+    assert_int_equal(bed_number(b, "SELECT count(*) FROM orders"), 0);
+    sqlite3_free(sql);
+    sqlite3_free(foreign);
+}
+
+/* proves: BND-004 */
+static void test_open__bad_urls__are_configuration_errors(void **state)
+{
+    static const char *const bad[] = {"", "sqlite", "sqlite:", "postgres://x", "app.db"};
+    bed *b = *state;
+    wp_store *store = NULL;
+    for (size_t i = 0; i < WPT_COUNT(bad); i++)
+        WPT_FAILS(open_at(&store, b, bad[i], NULL, WPT_ERR), WP_E_CONFIG, "store.url");
+    WPT_STATUS(open_at(&store, b, "sqlite:/", NULL, WPT_ERR), WP_E_UNAVAILABLE);
+    WPT_STATUS(open_at(&store, b, "sqlite:/nowhere/at/all.db", WPT_OPTIONS("store.deploy", "true"),
+                       WPT_ERR),
+               WP_E_UNAVAILABLE);
+    assert_null(store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        BED_TEST(test_open__schema_not_deployed__is_a_schema_error_and_creates_nothing),
+        BED_TEST(test_deploy__twice__is_harmless),
+        BED_TEST(test_deploy__many_at_once__all_succeed),
+        BED_TEST(test_open__older_schema__is_a_schema_error_and_a_newer_one_is_not),
+        BED_TEST(test_names__two_in_one_database__share_nothing),
+        BED_TEST(test_names__as_configured__are_what_the_tables_are_called),
+        BED_TEST(test_open__bad_urls__are_configuration_errors),
+    };
+    return bed_run(tests, WPT_COUNT(tests));
+}

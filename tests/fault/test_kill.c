@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Processes that are killed, or kill themselves, at any moment. */
+#include "fault.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+enum { ROUNDS = FAULT_ROUNDS(100), BATCH = 5, HANDLE_US = 1500, KILL_WITHIN_US = 2000 };
+
+/* A lease is over soon, is looked for at once, and never uses the message up. */
+static const char brief[] =
+    "worker.lease_ms=100 worker.reap_ms=10 worker.poll_min_ms=1 worker.poll_max_ms=5 "
+    "worker.batch_size=4 worker.backoff_base_ms=1 worker.backoff_max_ms=1 "
+    "worker.max_attempts=1000000";
+
+static int history;
+static const char *database;
+
+/* ---- the worker is killed ----------------------------------------------------------------- */
+
+static wp_outcome record(wp_delivery *delivery, void *user)
+{
+    (void)user;
+    history_write(history, 'b', wp_delivery_message(delivery));
+    parent_tell();
+    fault_nap_us(fault_random(HANDLE_US));
+    return WP_OUTCOME_DONE;
+}
+
+/* Its effect and the ack in one transaction of the app's. */
+static wp_outcome record_once(wp_delivery *delivery, void *user)
+{
+    wp_store *store = user;
+    sqlite3 *db = app_open(database);
+    wp_outcome outcome = WP_OUTCOME_DONE;
+    wp_conn *conn = NULL;
+    wp_error *err = NULL;
+    char insert[80];
+    wp_status st;
+    (void)snprintf(insert, sizeof insert, "INSERT INTO effects (number) VALUES (%s)",
+                   wp_received_payload(NULL, wp_delivery_message(delivery)));
+    history_write(history, 'b', wp_delivery_message(delivery));
+    parent_tell();
+    MUST_OK(wp_conn_borrow_sqlite(&conn, store, db, &must_err));
+    app_exec(db, "BEGIN IMMEDIATE");
+    app_exec(db, insert);
+    fault_nap_us(fault_random(HANDLE_US));
+    st = wp_delivery_complete(delivery, conn, &err);
+    if (st != WP_OK && st != WP_E_LEASE_LOST && st != WP_E_STOPPED)
+        fault_die(__FILE__, __LINE__, wp_error_message(err));
+    wp_error_free(err);
+    if (st != WP_OK)
+        outcome = WP_OUTCOME_RETRY;
+    app_exec(db, st == WP_OK ? "COMMIT" : "ROLLBACK");
+    wp_conn_free(conn);
+    (void)sqlite3_close(db);
+    return outcome;
+}
+
+static int play_worker(const char *path, const char *topic)
+{
+    wp_store *store = fault_store(path, brief);
+    wp_worker *worker =
+        fault_worker(store, topic, strcmp(topic, "once") == 0 ? record_once : record, store);
+    database = path;
+    history = history_open(path);
+    parent_tell();
+    MUST_OK(wp_worker_start(worker, 2, &must_err));
+    parent_await_end();
+    MUST_OK(wp_worker_stop(NULL, worker, PATIENCE_MS, &must_err));
+    wp_worker_free(worker);
+    wp_store_close(store);
+    return 0;
+}
+
+/* Let a child work on up to three messages more, and kill it a random time later. */
+static void kill_soon(child *c)
+{
+    for (unsigned i = fault_random(4); i > 0; i--)
+        MUST(child_hear(c));
+    fault_nap_us(fault_random(KILL_WITHIN_US));
+    child_kill(c);
+}
+
+/* Kill a worker in every round while it works. Returns how many died with claims in hand. */
+static int kill_workers(const char *path, const char *topic)
+{
+    wp_store *store = fault_store(path, "");
+    int held = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        child worker;
+        for (int i = 0; i < BATCH; i++) {
+            char number[16];
+            (void)snprintf(number, sizeof number, "%d", round * BATCH + i);
+            (void)fault_enqueue(store, topic, number);
+        }
+        worker = child_start("worker", path, topic);
+        MUST(child_hear(&worker));
+        kill_soon(&worker);
+        held += count_of(path, HELD) > 0;
+    }
+    wp_store_close(store);
+    return held;
+}
+
+/* Each message was handled at least once; each claim of it at most once, in the order of their
+ * numbers; and the claim that finished it is the last one that was handled. */
+static void check_history(const char *path, int total)
+{
+    sqlite3 *db = app_open(path);
+    int64_t *last = calloc((size_t)total, sizeof *last);
+    size_t count = 0;
+    event *events = history_read(&count, path);
+    assert_non_null(last);
+    for (size_t i = 0; i < count; i++) {
+        assert_in_range(events[i].number, 0, total - 1);
+        assert_true(events[i].claim > last[events[i].number]);
+        last[events[i].number] = events[i].claim;
+    }
+    for (int i = 0; i < total; i++) {
+        char query[160];
+        (void)snprintf(query, sizeof query,
+                       "SELECT f.claim_number FROM infra_outbox_finished f JOIN infra_outbox m "
+                       "USING (seq) WHERE f.status = 2 AND m.payload = '%d'",
+                       i);
+        assert_true(last[i] > 0);
+        assert_int_equal(app_int(db, query), last[i]);
+    }
+    assert_int_equal(app_int(db, ALL), total);
+    assert_int_equal(app_int(db, DONE), total);
+    assert_int_equal(app_int(db, UNFINISHED), 0);
+    (void)sqlite3_close(db);
+    free(events);
+    free(last);
+}
+
+static void work_off(const char *path, const char *topic)
+{
+    child worker = child_start("worker", path, topic);
+    AWAIT(count_of(path, UNFINISHED) == 0);
+    assert_ended_well(&worker);
+}
+
+/* proves: OBX-017, OBX-024, OBX-030, OBX-035, OBX-049..051, OBX-053, OBX-058 */
+static void test_worker_killed__between_claim_and_ack__each_message_is_finished_once(void **state)
+{
+    const place *p = *state;
+    const int held = kill_workers(p->path, "any");
+    work_off(p->path, "any");
+    check_history(p->path, ROUNDS * BATCH);
+    assert_true(held >= ROUNDS / 4); /* or the kills came at the wrong moments */
+}
+
+/* proves: OBX-113, OBX-114 */
+static void test_worker_killed__effects_in_the_apps_transaction__happen_exactly_once(void **state)
+{
+    const place *p = *state;
+    sqlite3 *db = app_open(p->path);
+    int held;
+    app_exec(db, "CREATE TABLE effects (number INTEGER NOT NULL)");
+    held = kill_workers(p->path, "once");
+    work_off(p->path, "once");
+    check_history(p->path, ROUNDS * BATCH);
+    assert_int_equal(app_int(db, "SELECT count(*) FROM effects"), ROUNDS * BATCH);
+    assert_int_equal(app_int(db, "SELECT count(DISTINCT number) FROM effects"), ROUNDS * BATCH);
+    assert_true(held >= ROUNDS / 4);
+    (void)sqlite3_close(db);
+}
+
+/* ---- the app is killed -------------------------------------------------------------------- */
+
+/* Note in a file that survives this process what became of an order. */
+static void note(int fd, char what, int number)
+{
+    char line[32];
+    int len = snprintf(line, sizeof line, "%c %d 0 0 0 -\n", what, number);
+    MUST(write(fd, line, (size_t)len) == len);
+}
+
+/* Orders with their events, some of them rolled back, until it is killed. */
+static int play_app(const char *path, const char *first)
+{
+    int number = atoi(first);
+    wp_store *store = fault_store(path, "");
+    sqlite3 *db = app_open(path);
+    wp_conn *conn = NULL;
+    MUST_OK(wp_conn_borrow_sqlite(&conn, store, db, &must_err));
+    history = history_open(path);
+    for (; getppid() != 1; number++) {
+        char text[80];
+        wp_message *message;
+        wp_id id;
+        (void)snprintf(text, sizeof text, "%d", number);
+        message = fault_message("order", text);
+        (void)snprintf(text, sizeof text, "INSERT INTO orders (number) VALUES (%d)", number);
+        app_exec(db, "BEGIN IMMEDIATE");
+        app_exec(db, text);
+        MUST_OK(wp_outbox_enqueue(&id, NULL, store, conn, message, &must_err));
+        fault_nap_us(fault_random(200));
+        if (fault_random(4) == 0) {
+            note(history, 'r', number);
+            app_exec(db, "ROLLBACK");
+        } else {
+            app_exec(db, "COMMIT");
+            note(history, 'c', number);
+        }
+        parent_tell();
+        wp_message_free(message);
+    }
+    return 1;
+}
+
+static wp_outcome mark_order(wp_delivery *delivery, void *user)
+{
+    bool *handled = user;
+    handled[atoi(wp_received_payload(NULL, wp_delivery_message(delivery)))] = true;
+    return WP_OUTCOME_DONE;
+}
+
+enum { ORDERS_A_ROUND = 10000 };
+
+static void check_orders(const char *path, const bool *handled)
+{
+    sqlite3 *db = app_open(path);
+    size_t count = 0;
+    size_t committed = 0;
+    size_t rolled_back = 0;
+    event *events = history_read(&count, path);
+    assert_int_equal(app_int(db, "SELECT count(*) FROM infra_outbox m JOIN orders o "
+                                 "ON o.number = CAST(m.payload AS INTEGER)"),
+                     app_int(db, "SELECT count(*) FROM orders"));
+    assert_int_equal(app_int(db, ALL), app_int(db, "SELECT count(*) FROM orders"));
+    for (size_t i = 0; i < count; i++) {
+        char query[80];
+        bool there = events[i].what == 'c';
+        (void)snprintf(query, sizeof query, "SELECT count(*) FROM orders WHERE number = %d",
+                       (int)events[i].number);
+        assert_int_equal(app_int(db, query), there);
+        assert_int_equal(handled[events[i].number], there);
+        committed += there;
+        rolled_back += !there;
+    }
+    assert_true(committed >= (size_t)ROUNDS / 2 && rolled_back > 0);
+    (void)sqlite3_close(db);
+    free(events);
+}
+
+/* proves: OBX-001, OBX-003 */
+static void test_app_killed__between_write_and_commit__orders_and_events_agree(void **state)
+{
+    const place *p = *state;
+    sqlite3 *db = app_open(p->path);
+    bool *handled = calloc((size_t)ROUNDS * ORDERS_A_ROUND, sizeof *handled);
+    wp_store *store = fault_store(p->path, brief);
+    wp_worker *worker = fault_worker(store, "order", mark_order, handled);
+    size_t count = 0;
+    assert_non_null(handled);
+    app_exec(db, "CREATE TABLE orders (number INTEGER PRIMARY KEY)");
+    for (int round = 0; round < ROUNDS; round++) {
+        char first[16];
+        child app;
+        (void)snprintf(first, sizeof first, "%d", round * ORDERS_A_ROUND);
+        app = child_start("app", p->path, first);
+        kill_soon(&app);
+    }
+    MUST_OK(wp_worker_drain(&count, worker, PATIENCE_MS, &must_err));
+    assert_int_equal(count, app_int(db, "SELECT count(*) FROM orders"));
+    assert_int_equal(count, app_int(db, DONE));
+    assert_int_equal(app_int(db, UNFINISHED), 0);
+    check_orders(p->path, handled);
+    assert_int_equal(app_int(db, "SELECT count(*) FROM pragma_integrity_check() "
+                                 "WHERE integrity_check <> 'ok'"),
+                     0);
+    wp_worker_free(worker);
+    wp_store_close(store);
+    (void)sqlite3_close(db);
+    free(handled);
+}
+
+/* ---- the handler kills its process -------------------------------------------------------- */
+
+static const char three_tries[] =
+    "worker.lease_ms=150 worker.reap_ms=10 worker.poll_min_ms=1 worker.poll_max_ms=5 "
+    "worker.concurrency=1 worker.batch_size=1 worker.backoff_base_ms=20 worker.max_attempts=3";
+
+static wp_outcome die_of_poison(wp_delivery *delivery, void *user)
+{
+    (void)user;
+    history_write(history, 'b', wp_delivery_message(delivery));
+    if (strcmp(wp_received_payload(NULL, wp_delivery_message(delivery)), "0") == 0)
+        abort();
+    return WP_OUTCOME_DONE;
+}
+
+static int play_victim(const char *path, const char *topic)
+{
+    wp_store *store = fault_store(path, three_tries);
+    wp_worker *worker = fault_worker(store, topic, die_of_poison, NULL);
+    history = history_open(path);
+    MUST_OK(wp_worker_start(worker, 1, &must_err));
+    parent_await_end();
+    MUST_OK(wp_worker_stop(NULL, worker, PATIENCE_MS, &must_err));
+    wp_worker_free(worker);
+    wp_store_close(store);
+    return 0;
+}
+
+/* Start it again whenever it dies, each time with more work behind the poison, until all is done.
+ * Returns how often it died. */
+static int supervise(wp_store *store, const char *path)
+{
+    child victim = child_start("victim", path, "t");
+    int deaths = 0;
+    const int64_t give_up = fault_now_ms() + PATIENCE_MS;
+    while (count_of(path, UNFINISHED) > 0) {
+        int status = 0;
+        MUST(fault_now_ms() < give_up);
+        if (child_has_ended(&victim, &status)) {
+            MUST(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+            deaths++;
+            (void)fault_enqueue(store, "t", "1");
+            victim = child_start("victim", path, "t");
+        }
+        fault_nap_us(500);
+    }
+    MUST(child_end(&victim) == 0);
+    return deaths;
+}
+
+/* proves: OBX-049, OBX-053, OBX-064 */
+static void test_handler_aborts_the_process__max_attempts__is_failed_and_others_go_on(void **state)
+{
+    const place *p = *state;
+    wp_store *store = fault_store(p->path, "");
+    const wp_id poison = fault_enqueue(store, "t", "0");
+    wp_outbox_info *info = NULL;
+    int deaths;
+    (void)fault_enqueue(store, "t", "1");
+    deaths = supervise(store, p->path);
+    assert_int_equal(deaths, 3);
+    MUST_OK(wp_outbox_get(&info, store, &poison, &must_err));
+    assert_int_equal(wp_outbox_info_status(info), WP_MESSAGE_FAILED);
+    assert_int_equal(wp_received_attempt(wp_outbox_info_message(info)), 3);
+    assert_int_equal(wp_received_claim_number(wp_outbox_info_message(info)), 3);
+    assert_string_equal(wp_outbox_info_last_error(info), "lease expired");
+    assert_int_equal(count_of(p->path, DONE), deaths + 1);
+    assert_int_equal(count_of(p->path, FAILED), 1);
+    wp_outbox_info_free(info);
+    wp_store_close(store);
+}
+
+static const role roles[] = {{"worker", play_worker}, {"app", play_app}, {"victim", play_victim}};
+
+static int suite(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_DATABASE(test_worker_killed__between_claim_and_ack__each_message_is_finished_once),
+        WITH_DATABASE(test_worker_killed__effects_in_the_apps_transaction__happen_exactly_once),
+        WITH_DATABASE(test_app_killed__between_write_and_commit__orders_and_events_agree),
+        WITH_DATABASE(test_handler_aborts_the_process__max_attempts__is_failed_and_others_go_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    return fault_main(argc, argv, roles, sizeof roles / sizeof roles[0], suite);
+}
