@@ -6,6 +6,7 @@ middle leaves neither. Runs until its standard input ends.
 """
 from __future__ import annotations
 
+import sqlite3
 import sys
 import threading
 
@@ -16,11 +17,11 @@ import waypost
 _local = threading.local()
 
 
-def connection(path: str) -> shop.sqlite3.Connection:
+def connection(path: str) -> sqlite3.Connection:
     """One connection for each of the worker's threads."""
     if not hasattr(_local, "db"):
         _local.db = shop.connect(path)
-    db: shop.sqlite3.Connection = _local.db
+    db: sqlite3.Connection = _local.db
     return db
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import collections
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -50,7 +51,7 @@ def python(script: str, *arguments: str) -> subprocess.Popen[str]:
     return start(sys.executable, str(HERE / script), *arguments)
 
 
-def handled(db: shop.sqlite3.Connection) -> int:
+def handled(db: sqlite3.Connection) -> int:
     count: int = db.execute("SELECT count(*) FROM effects").fetchone()[0]
     return count
 
@@ -65,7 +66,7 @@ def show(truth: Truth, done: int, note: str = "") -> None:
 
 
 def await_all(
-    db: shop.sqlite3.Connection,
+    db: sqlite3.Connection,
     truth: Truth,
     readers: List[threading.Thread],
     workers: Dict[str, subprocess.Popen[str]],
@@ -110,7 +111,7 @@ def stop(workers: Dict[str, subprocess.Popen[str]]) -> bool:
     return well
 
 
-def verdict(db: shop.sqlite3.Connection, truth: Truth) -> bool:
+def verdict(db: sqlite3.Connection, truth: Truth) -> bool:
     """Print the table; True if every line holds."""
     effects: Counter[str] = collections.Counter(
         order for (order,) in db.execute("SELECT order_id FROM effects")

@@ -4,4 +4,4 @@ SELECT w.seq, :status, w.attempt + :attempts, w.claim_number, :now, :worker, coa
 FROM json_each(:claims) AS c CROSS JOIN {outbox_work} AS w
 WHERE w.seq = CAST(c.key AS INTEGER) AND w.status = 1 AND w.owner_token = :owner
   AND (c.value IS NULL OR c.value = w.claim_number)
-RETURNING seq
+RETURNING seq, claim_number

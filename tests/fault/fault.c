@@ -332,5 +332,7 @@ int fault_main(int argc, char **argv, const role *roles, size_t role_count, int 
     for (size_t i = 0; argc == 4 && i < role_count; i++)
         if (strcmp(argv[1], roles[i].name) == 0)
             return roles[i].play(argv[2], argv[3]);
+    if (argc == 2) /* only these: a pattern with * and ? */
+        cmocka_set_test_filter(argv[1]);
     return suite();
 }

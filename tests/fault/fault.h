@@ -145,7 +145,7 @@ typedef struct role {
     int (*play)(const char *path, const char *argument);
 } role;
 
-/* Play the role that the arguments name, or run the tests. */
+/* Play the role that the arguments name, or run the tests; with one argument, those it matches. */
 int fault_main(int argc, char **argv, const role *roles, size_t role_count, int (*suite)(void));
 
 child child_start(const char *name, const char *path, const char *argument);

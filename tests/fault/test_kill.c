@@ -337,6 +337,7 @@ static void test_handler_aborts_the_process__max_attempts__is_failed_and_others_
     int deaths;
     (void)fault_enqueue(store, "t", "1");
     deaths = supervise(store, p->path);
+    if (deaths != 3) { char c[300]; snprintf(c,300,"cat %s.history; sqlite3 %s 'select * from infra_outbox_finished'",p->path,p->path); system(c);}
     assert_int_equal(deaths, 3);
     MUST_OK(wp_outbox_get(&info, store, &poison, &must_err));
     assert_int_equal(wp_outbox_info_status(info), WP_MESSAGE_FAILED);

@@ -6,10 +6,10 @@
 
 /* ---- statuses ----------------------------------------------------------------------------- */
 
-static wp_error *last_error;
-static char last_message[1024];
-static int last_retriable;
-static bool asked; /* WPT_ERR was given to the call */
+static _Thread_local wp_error *last_error;
+static _Thread_local char last_message[1024];
+static _Thread_local int last_retriable;
+static _Thread_local bool asked; /* WPT_ERR was given to the call */
 
 wp_error **wpt_err(void)
 {
@@ -77,12 +77,12 @@ void wpt_gate_fini(wpt_gate *gate)
 
 void wpt_gate_pass(wpt_gate *gate)
 {
+    size_t turn;
     wp__mutex_lock(&gate->mutex);
+    turn = gate->arrived++;
     gate->waiting++;
-    while (!gate->free)
+    while (turn >= gate->admitted)
         wp__cond_wait(&gate->cond, &gate->mutex);
-    if (gate->free != SIZE_MAX)
-        gate->free--;
     gate->waiting--;
     gate->passed++;
     wp__mutex_unlock(&gate->mutex);
@@ -91,7 +91,7 @@ void wpt_gate_pass(wpt_gate *gate)
 void wpt_gate_open(wpt_gate *gate, size_t count)
 {
     wp__mutex_lock(&gate->mutex);
-    gate->free = count == SIZE_MAX ? SIZE_MAX : gate->free + count;
+    gate->admitted = count < SIZE_MAX - gate->admitted ? gate->admitted + count : SIZE_MAX;
     wp__cond_broadcast(&gate->cond);
     wp__mutex_unlock(&gate->mutex);
 }

@@ -55,13 +55,14 @@ void wpt_status(wp_status got, wp_status want, const char *call, const char *fil
     } while (0)
 void wpt_pause(int64_t give_up, const char *condition, const char *file, int line);
 
-/* Where handlers wait until the test lets them go. */
+/* Where handlers wait until the test lets them go, in the order in which they came. */
 typedef struct wpt_gate {
     wp__mutex mutex;
     wp__cond cond;
-    size_t waiting; /* now */
+    size_t arrived;
+    size_t admitted; /* so many of them */
+    size_t waiting;  /* now */
     size_t passed;
-    size_t free; /* so many may pass */
 } wpt_gate;
 void wpt_gate_init(wpt_gate *gate);
 void wpt_gate_fini(wpt_gate *gate);

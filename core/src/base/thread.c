@@ -168,7 +168,6 @@ wp_status wp__thread_start(wp__thread *thread, const char *name, void *(*fn)(voi
     char kept[16];
     sigset_t all, old;
     int rc = 0;
-    assert(!thread->started);
     (void)snprintf(kept, sizeof kept, "%.15s", name);
     (void)sigfillset(&all);
     must(pthread_sigmask(SIG_SETMASK, &all, &old)); /* inherited: the host's signals are its own */

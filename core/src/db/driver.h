@@ -21,8 +21,9 @@ typedef struct wp__driver {
     wp_status (*script)(wp_conn *conn, const char *text, wp_error **err);
     /* A number that differs after another connection committed. */
     int64_t (*change_number)(wp_conn *conn);
-    /* Housekeeping when there is nothing to do (SQLite: truncate the WAL). */
-    void (*tidy)(wp_conn *conn, bool idle);
+    /* Housekeeping when there is nothing to do (SQLite: truncate the WAL). False: another connection
+     * was in the way. */
+    bool (*tidy)(wp_conn *conn, bool idle);
     /* From any thread: make the call under way, and those that follow, fail soon. */
     void (*interrupt)(wp_conn *conn);
 } wp__driver;

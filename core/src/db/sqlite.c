@@ -246,14 +246,16 @@ static int64_t sqlite_change_number(wp_conn *conn)
     return run_own(self_of(conn), ST_DATA_VERSION, &value, NULL) == WP_OK ? value : -1;
 }
 
-static void sqlite_tidy(wp_conn *conn, bool idle)
+static bool sqlite_tidy(wp_conn *conn, bool idle)
 {
     sqlite_conn *self = self_of(conn);
+    int rc;
     self->impatient = true;
-    (void)sqlite3_wal_checkpoint_v2(self->db, "main",
-                                    idle ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE,
-                                    NULL, NULL);
+    rc = sqlite3_wal_checkpoint_v2(self->db, "main",
+                                   idle ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE,
+                                   NULL, NULL);
     self->impatient = false;
+    return (rc & 0xff) != SQLITE_BUSY && (rc & 0xff) != SQLITE_LOCKED;
 }
 
 static void sqlite_interrupt(wp_conn *conn)

@@ -35,7 +35,7 @@ wp_status wp__store_check(const wp_store *store, wp_error **err)
     if (store->pid != wp__process_id())
         return wp__fail(
             err, WP_E_STATE,
-            "store \"%s\" was opened by process %lld: a forked process must open its own",
+            "store \"%s\" was opened by process %lld: fork first and open stores afterwards",
             store->config->store_id, (long long)store->pid);
     return WP_OK;
 }
@@ -304,8 +304,8 @@ wp_status wp_conn_borrow_sqlite(wp_conn **out, wp_store *store, struct sqlite3 *
 void wp_conn_free(wp_conn *conn)
 {
     wp_store *store;
-    if (!conn || !conn->lent)
-        return;
+    if (!conn || !conn->lent || wp__store_check(conn->store, NULL) != WP_OK)
+        return; /* in a forked child it is the parent's, and SQLite's locks may be held for ever */
     store = conn->store;
     wp__conn_close(conn);
     wp__store_unref(store);

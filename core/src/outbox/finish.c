@@ -111,7 +111,7 @@ static wp_status use_change(wp__finish_op *self, size_t from, size_t to, int64_t
     wp__op_set_int(op, WP__P_LEASE, self->lease_us);
     self->phase = PHASE_CHANGE;
     self->done = to;
-    wp__op_use(op, statements[self->kind], 1);
+    wp__op_use(op, statements[self->kind], 2);
     return WP_OK;
 }
 
@@ -176,18 +176,24 @@ static wp_status finish_next(wp_op *op, wp_error **err)
     return WP_OK;
 }
 
-static wp_status note_changed(wp__finish_op *self, int64_t seq, wp_error **err)
+static wp_status note_changed(wp__finish_op *self, int64_t seq, int64_t claim_number,
+                              wp_error **err)
 {
-    if (self->base.result_count == self->changed_cap) {
-        size_t cap = self->changed_cap ? self->changed_cap * 2 : 64;
-        int64_t *changed = realloc(self->changed, cap * sizeof *changed);
-        if (!changed)
-            return wp__fail_nomem(err);
-        self->changed = changed;
-        self->changed_cap = cap;
+    wp_status st = wp__refs_add(&self->changed, seq, claim_number, 0, err);
+    self->base.result_count = self->changed.count;
+    return st;
+}
+
+bool wp__finish_op_changed(wp__finish_op *op, const wp_received *message)
+{
+    const wp__claim_ref ref = {.seq = message->seq, .claim_number = message->claim_number};
+    if (op->changed.count == 0)
+        return false;
+    if (!op->changed_sorted) {
+        qsort(op->changed.items, op->changed.count, sizeof ref, compare_refs);
+        op->changed_sorted = true;
     }
-    self->changed[self->base.result_count++] = seq;
-    return WP_OK;
+    return bsearch(&ref, op->changed.items, op->changed.count, sizeof ref, compare_refs) != NULL;
 }
 
 static wp_status finish_row(wp_op *op, const wp__value *columns, wp_error **err)
@@ -200,7 +206,7 @@ static wp_status finish_row(wp_op *op, const wp__value *columns, wp_error **err)
     if (st != WP_OK)
         return st;
     if (self->phase == PHASE_CHANGE)
-        return note_changed(self, n[0], err);
+        return note_changed(self, n[0], n[1], err);
     if (self->phase == PHASE_HELD)
         return wp__refs_add(&self->refs, n[0], n[2], n[1], err);
     if (n[0] < 0 || (size_t)n[0] >= self->id_count)
@@ -214,6 +220,7 @@ static void finish_rewind(wp_op *op)
     wp__finish_op *self = (wp__finish_op *)op;
     if (self->ids)
         self->refs.count = 0;
+    self->changed.count = 0;
     self->phase = PHASE_START;
     self->done = 0;
 }
@@ -223,7 +230,7 @@ static void finish_destroy(wp_op *op)
     wp__finish_op *self = (wp__finish_op *)op;
     wp__refs_free(&self->refs);
     wp__buf_free(&self->json);
-    free(self->changed);
+    wp__refs_free(&self->changed);
     for (size_t i = 0; i < sizeof self->owned / sizeof self->owned[0]; i++)
         free(self->owned[i]);
 }

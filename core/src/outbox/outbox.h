@@ -83,14 +83,15 @@ typedef struct wp__finish_op {
     size_t given; /* how many of refs came with the request */
     size_t done;  /* retry by backoff: how many of refs are dealt with */
     wp__buf json;
-    /* which rows were changed */
-    int64_t *changed;
-    size_t changed_cap;
+    wp__refs changed; /* which claims were */
+    bool changed_sorted;
 } wp__finish_op;
 
 /* Begin one by refs: fill op->refs with wp__refs_add() before it runs. One statement. */
 void wp__finish_op_init(wp__finish_op *op, wp_store *store, wp__finish_kind kind,
                         const wp_id *owner);
+/* After it has run: whether it changed this claim. Two claims of one message may be in it. */
+bool wp__finish_op_changed(wp__finish_op *op, const wp_received *message);
 /* Order rows by key and drop repeats: one lock order for everyone. */
 void wp__refs_sort(wp__refs *refs);
 /* Append {"seq":claim number, ...} for refs[from..to). */

@@ -64,7 +64,7 @@ static wp_status use_group(wp__reap_op *self, wp_error **err)
     wp__op_set_int(op, WP__P_ATTEMPTS, 1);
     wp__op_set_int(op, WP__P_DELAY,
                    wp__backoff_us(first->ref.attempt, &config->worker, config->worker_jitter));
-    wp__op_use(op, first->fails ? WP__SQL_OUTBOX_FINISH : WP__SQL_OUTBOX_RETRY, 1);
+    wp__op_use(op, first->fails ? WP__SQL_OUTBOX_FINISH : WP__SQL_OUTBOX_RETRY, 2);
     return WP_OK;
 }
 

@@ -92,19 +92,6 @@ void wp__flush_return(wp__flush *f, wp_worker *worker)
     wp__mutex_unlock(&worker->mutex);
 }
 
-static int compare_int64(const void *left, const void *right)
-{
-    int64_t a = *(const int64_t *)left;
-    int64_t b = *(const int64_t *)right;
-    return (a > b) - (a < b);
-}
-
-static bool was_changed(const wp__finish_op *op, int64_t seq)
-{
-    return op->base.result_count &&
-           bsearch(&seq, op->changed, op->base.result_count, sizeof seq, compare_int64);
-}
-
 static void log_outcome(const wp_worker *worker, const wp_delivery *delivery, bool changed)
 {
     const char *message = "lease lost";
@@ -146,12 +133,9 @@ static wp_status fate_of(wp_worker *worker, const wp_delivery *delivery, bool ch
 /* All is written: tell everyone what came of it. */
 void wp__flush_settle(wp__flush *f, wp_worker *worker)
 {
-    for (size_t i = 0; i < f->op_count; i++)
-        if (f->ops[i].base.result_count > 1)
-            qsort(f->ops[i].changed, f->ops[i].base.result_count, sizeof(int64_t), compare_int64);
     for (size_t i = 0; i < f->count; i++)
         f->fates[i] = fate_of(worker, f->items[i],
-                              was_changed(&f->ops[f->op_of[i]], f->items[i]->message->seq));
+                              wp__finish_op_changed(&f->ops[f->op_of[i]], f->items[i]->message));
     wp__mutex_lock(&worker->mutex);
     worker->writing -= f->count;
     for (size_t i = 0; i < f->count; i++)

@@ -112,24 +112,13 @@ static bool renewal_take(renewal *r, wp_worker *worker, int64_t now)
     return r->count > 0;
 }
 
-static int compare_int64(const void *left, const void *right)
-{
-    int64_t a = *(const int64_t *)left;
-    int64_t b = *(const int64_t *)right;
-    return (a > b) - (a < b);
-}
-
 /* The database has answered. @locks mutex */
 static void renewed(wp_worker *worker, const renewal *r, wp__finish_op *op, int64_t sent_at)
 {
-    size_t changed = op->base.result_count;
-    if (changed > 1)
-        qsort(op->changed, changed, sizeof(int64_t), compare_int64);
-    wp__worker_count(worker, WP_COUNTER_RENEWED, (int64_t)changed);
+    wp__worker_count(worker, WP_COUNTER_RENEWED, (int64_t)op->base.result_count);
     for (size_t i = 0; i < r->count; i++) {
         wp_delivery *delivery = r->items[i];
-        bool kept = changed && bsearch(&delivery->message->seq, op->changed, changed,
-                                       sizeof(int64_t), compare_int64);
+        bool kept = wp__finish_op_changed(op, delivery->message);
         int64_t part = r->lease_us * 6 / 10;
         delivery->lease_until = sent_at + r->lease_us;
         delivery->renew_at = sent_at + part - (int64_t)(wp__random() % (uint64_t)(part / 10 + 1));

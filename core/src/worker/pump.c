@@ -53,6 +53,7 @@ bool wp__pump_wants(const wp__group *group)
     return atomic_load_explicit(&group->hungry, memory_order_relaxed) && wanted(group) > 0;
 }
 
+/* @locks mutex */
 static void group_found(wp__group *group, size_t count, size_t asked)
 {
     group->hungry = count == asked;
@@ -70,6 +71,7 @@ static void group_idle(wp_worker *worker, wp__group *group, int64_t now, int64_t
         max = worker->watching ? 30000000 : 1000000;
     if (max < o->poll_min_ms * 1000)
         max = o->poll_min_ms * 1000;
+    wp__mutex_lock(&worker->mutex);
     group->hungry = false;
     group->idle_us = group->idle_us ? group->idle_us * 2 : o->poll_min_ms * 1000;
     if (group->idle_us > max)
@@ -81,6 +83,7 @@ static void group_idle(wp_worker *worker, wp__group *group, int64_t now, int64_t
             wait = until;
     }
     group->next_poll_us = now + wait;
+    wp__mutex_unlock(&worker->mutex);
 }
 
 /* Make deliveries of what was claimed. */
@@ -260,9 +263,11 @@ static wp_status maintain(wp_worker *worker, int64_t now, wp_error **err)
         st = reap(worker, err);
     /* Once when work ends, and now and then while it goes on. */
     if (worker->worked) {
-        bool idle = worker->held == 0;
-        worker->pump_conn->driver->tidy(worker->pump_conn, idle);
-        worker->worked = !idle;
+        bool idle;
+        wp__mutex_lock(&worker->mutex);
+        idle = worker->held == 0;
+        wp__mutex_unlock(&worker->mutex);
+        worker->worked = !worker->pump_conn->driver->tidy(worker->pump_conn, idle) || !idle;
     }
     return st;
 }
@@ -353,6 +358,16 @@ static wp_status round_once(wp_worker *worker, int64_t *deadline, bool *did, wp_
 
 /* ---- the thread --------------------------------------------------------------------------- */
 
+/* A hint of new work: every group polls now. */
+static void wake(wp_worker *worker, int64_t now)
+{
+    wp__worker_count(worker, WP_COUNTER_WAKES, 1);
+    wp__mutex_lock(&worker->mutex);
+    for (wp__group *group = worker->groups; group; group = group->next)
+        group->next_poll_us = now;
+    wp__mutex_unlock(&worker->mutex);
+}
+
 /* A change of the file was announced. It is announced before the commit can be seen, so look for
  * the change itself, again and again at growing intervals. */
 static void look_for_change(wp_worker *worker, int64_t now)
@@ -370,9 +385,7 @@ static void look_for_change(wp_worker *worker, int64_t now)
     }
     worker->change_number = number;
     worker->recheck_us = 0;
-    wp__worker_count(worker, WP_COUNTER_WAKES, 1);
-    for (wp__group *group = worker->groups; group; group = group->next)
-        group->next_poll_us = now;
+    wake(worker, now);
 }
 
 static void sleep_until(wp_worker *worker, int64_t deadline)
@@ -395,9 +408,7 @@ static void take_hint(wp_worker *worker, int64_t now)
 {
     if (!atomic_exchange(&worker->listener.hinted, false))
         return;
-    wp__worker_count(worker, WP_COUNTER_WAKES, 1);
-    for (wp__group *group = worker->groups; group; group = group->next)
-        group->next_poll_us = now;
+    wake(worker, now);
 }
 
 /* @locks mutex */

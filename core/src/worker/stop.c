@@ -83,9 +83,12 @@ static void interrupt(wp_worker *worker)
     wp__waiter_signal(worker->keeper_waiter);
 }
 
-static bool threads_ended(const wp_worker *worker)
+/* Internal threads have ended, and so have those that run handlers, unless a handler was given up.
+ * @locks mutex */
+static bool threads_ended(const wp_worker *worker, bool abandoned)
 {
-    return !worker->pump_running && !worker->keeper_running;
+    return !worker->pump_running && !worker->keeper_running &&
+           (abandoned || worker->threads_running <= own_threads(worker));
 }
 
 /* Join what has ended, let go of what has not. One caller does it. */
@@ -156,7 +159,7 @@ wp_status wp_worker_stop(size_t *abandoned, wp_worker *worker, int64_t deadline_
         if (!own(worker)) {
             interrupt(worker);
             deadline = wp__real_mono_us() + GRACE_US;
-            while (!threads_ended(worker) &&
+            while (!threads_ended(worker, count > 0) &&
                    wp__cond_wait_until(&worker->settled, &worker->mutex, deadline))
                 continue;
         }
