@@ -145,7 +145,7 @@ void bench_idle(void)
     bench_heading("An idle worker");
     bench_progress("idle: wait and see");
     bench_db_new(&db);
-    object = run_child("idle", db.path, bench_opt.full ? "60" : "10");
+    object = run_child("idle", db.path, bench_opt.full ? "30" : "10");
     bench_report_one("idle", "processor time", "ms/minute", number_of(object, "cpu"));
     bench_report_one("idle", "statements, on all its connections", "1/minute",
                      number_of(object, "statements"));

@@ -11,7 +11,7 @@
 
 #include "bench.h"
 
-enum { COUNT_MAX = 1000, GAP_US = 5000, POLL_US = 1000 };
+enum { COUNT_MAX = 500, GAP_US = 5000, POLL_US = 1000 };
 
 /* Shared by the producer and the handler, which may be in two processes: a file mapped into both. */
 typedef struct times {

@@ -48,7 +48,7 @@ static int usage(FILE *file)
     (void)fputs(
         "waypost_bench [NAME...] [--full] [--rounds N] [--json FILE] [--python PROGRAM]\n"
         "\n"
-        "  --full      1,000,000 finished messages, more samples of latency, a minute idle\n"
+        "  --full      1,000,000 finished messages, more samples of latency, half a minute idle\n"
         "  --rounds N  take N samples of each figure (1 to 50), 5 by default\n"
         "  --json FILE write the figures to a file too\n"
         "\n",
