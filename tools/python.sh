@@ -9,4 +9,4 @@ timeout 300 build/venv/bin/python -m pytest -p no:cacheprovider bindings/python/
 tmp=$(mktemp -d)
 (cd "$tmp" && "$OLDPWD/build/venv/bin/python" "$OLDPWD/examples/outbox.py")
 rm -rf "$tmp"
-build/venv/bin/python -m mypy --strict --cache-dir build/mypy bindings/python/waypost tools examples
+build/venv/bin/python -m mypy --strict --cache-dir build/mypy bindings/python/waypost tools examples bench

@@ -596,6 +596,66 @@ static void test_poll__message_due_before_the_next_poll__is_taken_when_due(void 
     WPT_AWAIT(counter(g, WP_COUNTER_ACKED) == 1);
 }
 
+/* Writing an outcome can make work: the clock stands still, and nothing waits for a poll. */
+/* proves: WRK-001, ORD-001 */
+static void test_wake__acked_message_unblocks_its_key__next_one_runs_without_a_poll(void **state)
+{
+    ground *g = *state;
+    for (int i = 0; i < 30; i++) {
+        wp_message *message = wpt_message("t", "x");
+        WPT_OK(wp_message_set_ordering_key(message, "k", WPT_ERR));
+        (void)wpt_send(g->store, NULL, message);
+    }
+    wpt_gate_open(&g->gate, SIZE_MAX);
+    use_worker(g, WPT_OPTIONS("worker.wakeups", "false", "worker.flush_ms", "0"));
+    WPT_OK(wp_worker_start(g->worker, 1, WPT_ERR));
+    WPT_AWAIT(counter(g, WP_COUNTER_ACKED) == 30);
+}
+
+/* proves: WRK-001, ORD-001 */
+static void test_wake__key_unblocked_for_another_worker__it_runs_without_a_poll(void **state)
+{
+    ground *g = *state;
+    wp_worker *other = worker_new(g, NULL);
+    wp_message *message;
+    const char *const topics[] = {"t", "u"};
+    WPT_OK(wp_worker_handle(other, WP_SOURCE_OUTBOX, "u", at_gate, g, NULL, WPT_ERR));
+    use_worker(g, WPT_OPTIONS("worker.flush_ms", "0"));
+    for (int i = 0; i < 2; i++) {
+        message = wpt_message(topics[i], "x");
+        WPT_OK(wp_message_set_ordering_key(message, "k", WPT_ERR));
+        (void)wpt_send(g->store, NULL, message);
+    }
+    WPT_OK(wp_worker_start(other, 1, WPT_ERR));
+    start_at_gate(g, 1, 1);
+    WPT_AWAIT(wp_worker_counter(other, WP_COUNTER_POLLS) >= 2);
+    wpt_gate_open(&g->gate, SIZE_MAX);
+    WPT_AWAIT(atomic_load(&g->calls) == 2);
+    WPT_OK(wp_worker_stop(NULL, other, 60000, WPT_ERR));
+    assert_int_equal(wp_worker_counter(other, WP_COUNTER_ACKED), 1);
+    wp_worker_free(other);
+}
+
+/* A retry is due long before the next poll would be. */
+/* proves: WRK-001, OBX-042 */
+static void test_poll__retry_written__is_taken_when_its_delay_is_over(void **state)
+{
+    ground *g = *state;
+    g->outcome = WP_OUTCOME_RETRY;
+    use_worker(g, WPT_OPTIONS("worker.flush_ms", "0", "worker.poll_min_ms", "60000",
+                              "worker.poll_max_ms", "60000", "worker.backoff_jitter", "0",
+                              "worker.wakeups", "false"));
+    enqueue(g, 1);
+    start_at_gate(g, 1, 1);
+    wpt_advance_ms(g->clock, 100);
+    wpt_gate_open(&g->gate, 1);
+    WPT_AWAIT(counter(g, WP_COUNTER_ABANDONED) == 1);
+    wpt_advance_ms(g->clock, 999);
+    assert_int_equal(atomic_load(&g->calls), 1);
+    wpt_advance_ms(g->clock, 1);
+    WPT_AWAIT(atomic_load(&g->calls) == 2);
+}
+
 /* proves: WRK-001 */
 static void test_wake__by_hand__looks_at_once(void **state)
 {
@@ -1082,6 +1142,9 @@ int main(void)
         GROUND(test_poll__last_claim_was_full__fetches_again_at_once),
         GROUND(test_wake__enqueue_in_this_process__is_taken_without_a_poll),
         GROUND(test_poll__message_due_before_the_next_poll__is_taken_when_due),
+        GROUND(test_wake__acked_message_unblocks_its_key__next_one_runs_without_a_poll),
+        GROUND(test_wake__key_unblocked_for_another_worker__it_runs_without_a_poll),
+        GROUND(test_poll__retry_written__is_taken_when_its_delay_is_over),
         GROUND(test_wake__by_hand__looks_at_once),
         GROUND(test_reap__while_it_runs__recovers_topics_it_does_not_handle),
         GROUND(test_stop__before_the_start__ends_it),

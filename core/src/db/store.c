@@ -149,10 +149,12 @@ void wp__store_unlisten(wp_store *store, wp__listener *listener)
     wp__mutex_unlock(&store->listen_mutex);
 }
 
-void wp__store_notify(wp_store *store)
+void wp__store_notify(wp_store *store, const wp__listener *except)
 {
     wp__mutex_lock(&store->listen_mutex);
     for (wp__listener *l = store->listeners; l; l = l->next) {
+        if (l == except)
+            continue;
         atomic_store(&l->hinted, true);
         wp__waiter_signal(l->waiter);
     }

@@ -56,8 +56,8 @@ typedef struct wp__listener {
 } wp__listener;
 void wp__store_listen(wp_store *store, wp__listener *listener);
 void wp__store_unlisten(wp_store *store, wp__listener *listener);
-/* Tell them: something was committed that may be due now. */
-void wp__store_notify(wp_store *store);
+/* Tell them, but for one (NULL: all): something was committed that may be due now. */
+void wp__store_notify(wp_store *store, const wp__listener *except);
 
 /* ---- the pool's own part (pool.c) ---- */
 

@@ -195,7 +195,7 @@ wp_status wp_outbox_enqueue_many(wp_id *ids, int *duplicates, wp_store *store, w
                 duplicates[i] = op.results[i].duplicate;
         }
         if (!conn)
-            wp__store_notify(store);
+            wp__store_notify(store, NULL);
     }
     wp__op_fini(&op.base);
     wp__log_pump(wp__store_log(store));

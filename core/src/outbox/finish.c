@@ -308,7 +308,7 @@ static wp_status finish_run(size_t *changed, wp__finish_op *op, wp_conn *conn, w
     if (st == WP_OK && changed)
         *changed = count;
     if (st == WP_OK && !conn && count)
-        wp__store_notify(store);
+        wp__store_notify(store, NULL);
     wp__log_pump(wp__store_log(store));
     return st;
 }

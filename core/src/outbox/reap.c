@@ -224,7 +224,7 @@ wp_status wp_outbox_reap(size_t *changed, wp_store *store, wp_error **err)
     if (total) {
         WP__LOG(wp__store_log(store), WP_LOG_INFO, "reaped",
                 WP__F_TEXT("StoreId", wp_store_id(store)), WP__F_INT("Count", total));
-        wp__store_notify(store);
+        wp__store_notify(store, NULL);
     }
     wp__log_pump(wp__store_log(store));
     if (changed)

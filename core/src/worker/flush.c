@@ -130,9 +130,18 @@ static wp_status fate_of(wp_worker *worker, const wp_delivery *delivery, bool ch
     return changed && !delivery->completed ? WP_OK : WP_E_LEASE_LOST;
 }
 
+/* What was written may be work again: a retry after its delay, and at once what was given back or
+ * waited behind an ordering key; for other workers, too. */
+static bool makes_work(const wp_delivery *delivery)
+{
+    return delivery->finish == WP__FINISH_RETRY || delivery->finish == WP__FINISH_RELEASE ||
+           delivery->message->ordering_key;
+}
+
 /* All is written: tell everyone what came of it. */
 void wp__flush_settle(wp__flush *f, wp_worker *worker)
 {
+    bool made = false;
     for (size_t i = 0; i < f->count; i++)
         f->fates[i] = fate_of(worker, f->items[i],
                               wp__finish_op_changed(&f->ops[f->op_of[i]], f->items[i]->message));
@@ -143,8 +152,12 @@ void wp__flush_settle(wp__flush *f, wp_worker *worker)
     if (f->count)
         wp__cond_broadcast(&worker->settled);
     wp__mutex_unlock(&worker->mutex);
-    for (size_t i = 0; i < f->count; i++)
+    for (size_t i = 0; i < f->count; i++) {
+        made = made || makes_work(f->items[i]);
         wp_delivery_free(f->items[i]); /* the list's reference */
+    }
+    if (made)
+        wp__pump_work_made(worker);
 }
 
 /* Whether waiting for more outcomes would help no one. @locks mutex */

@@ -225,6 +225,21 @@ static wp_status transact(wp_worker *worker, wp__flush *f, wp__group *group, siz
     return st;
 }
 
+/* Every group polls now: a probe finds out what is due and when. */
+static void poll_now(wp_worker *worker, int64_t now)
+{
+    wp__mutex_lock(&worker->mutex);
+    for (wp__group *group = worker->groups; group; group = group->next)
+        group->next_poll_us = now;
+    wp__mutex_unlock(&worker->mutex);
+}
+
+void wp__pump_work_made(wp_worker *worker)
+{
+    poll_now(worker, wp__worker_now(worker));
+    wp__store_notify(worker->store, &worker->listener);
+}
+
 /* ---- reaping ------------------------------------------------------------------------------ */
 
 static wp_status reap(wp_worker *worker, wp_error **err)
@@ -248,6 +263,7 @@ static wp_status reap(wp_worker *worker, wp_error **err)
                     WP__F_INT("Count", op.retried + op.failed), WP__F_INT("Dead", op.failed),
                     WP__F_INT("Expired", op.expired));
             worker->worked = true;
+            wp__pump_work_made(worker);
         }
         wp__op_fini(&op.base);
     }
@@ -358,14 +374,11 @@ static wp_status round_once(wp_worker *worker, int64_t *deadline, bool *did, wp_
 
 /* ---- the thread --------------------------------------------------------------------------- */
 
-/* A hint of new work: every group polls now. */
+/* A hint of new work. */
 static void wake(wp_worker *worker, int64_t now)
 {
     wp__worker_count(worker, WP_COUNTER_WAKES, 1);
-    wp__mutex_lock(&worker->mutex);
-    for (wp__group *group = worker->groups; group; group = group->next)
-        group->next_poll_us = now;
-    wp__mutex_unlock(&worker->mutex);
+    poll_now(worker, now);
 }
 
 /* A change of the file was announced. It is announced before the commit can be seen, so look for

@@ -230,6 +230,8 @@ void *wp__pump_main(void *arg);
 wp_status wp__pump_round(wp_worker *worker, size_t limit, size_t *claimed, wp_error **err);
 /* Whether the pump would claim for the group if it were awake. @locks mutex */
 bool wp__pump_wants(const wp__group *group);
+/* The pump itself has made messages claimable: look for them now, and tell other workers. */
+void wp__pump_work_made(wp_worker *worker);
 /* The end of the pump: close its connection. */
 void wp__pump_close(wp_worker *worker);
 
