@@ -151,6 +151,8 @@ wp_config *wpt_config(wp_clock *clock, const char *const *options)
     wp_config *config = NULL;
     WPT_OK(wp_config_new(&config, WPT_ERR));
     WPT_OK(wp_config_set(config, "log.level", "off", WPT_ERR));
+    /* no test pulls the plug, and flushing each commit to the disk makes them slow */
+    WPT_OK(wp_config_set(config, "store.sqlite_synchronous", "normal", WPT_ERR));
     WPT_OK(wp_config_set_clock(config, clock, WPT_ERR));
     for (size_t i = 0; options && options[i]; i += 2)
         WPT_OK(wp_config_set(config, options[i], options[i + 1], WPT_ERR));
