@@ -2,10 +2,12 @@
 /* A process forked from one with an open store and a running worker. */
 #include "fault.h"
 
+#include <execinfo.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
 
-enum { FORKS = FAULT_ROUNDS(20), OPERATIONS = FAULT_ROUNDS(1000) };
+enum { FORKS = FAULT_ROUNDS(20), OPERATIONS = FAULT_ROUNDS(1000), CHILD_S = 30 };
 
 static bool is_child;
 
@@ -104,6 +106,15 @@ static void live_as_child(scene *s, bool free_all)
     wp_store_close(s->store);
 }
 
+/* A child that hangs, in a lock that another thread of the parent held, tells where. */
+static void say_where(int signal_number)
+{
+    void *frames[32];
+    (void)signal_number;
+    backtrace_symbols_fd(frames, backtrace(frames, 32), STDERR_FILENO);
+    _exit(9);
+}
+
 static void fork_one(scene *s, int round)
 {
     int status = 0;
@@ -113,6 +124,8 @@ static void fork_one(scene *s, int round)
     MUST(pid >= 0);
     if (pid == 0) {
         is_child = true;
+        (void)signal(SIGALRM, say_where);
+        (void)alarm(CHILD_S);
         live_as_child(s, round % 4 < 2);
         if (round % 2)
             exit(0);
@@ -127,6 +140,8 @@ static void test_fork__open_store_and_worker__child_is_refused_and_parent_goes_o
 {
     const place *p = *state;
     scene s = {.path = p->path};
+    void *frames[1];
+    (void)backtrace(frames, 1); /* loads what it needs while that is safe */
     s.store = fault_store(p->path, "worker.poll_min_ms=1 worker.poll_max_ms=5");
     s.db = app_open(p->path);
     MUST_OK(wp_conn_borrow_sqlite(&s.conn, s.store, s.db, &must_err));

@@ -351,6 +351,30 @@ static void test_handler_aborts_the_process__max_attempts__is_failed_and_others_
     wp_store_close(store);
 }
 
+/* Else a message that kills its worker would take its neighbours down with it every time. */
+/* proves: OBX-051, OBX-061 */
+static void test_reap__claims_that_ended_together__come_due_apart(void **state)
+{
+    enum { COUNT = 20 };
+    const place *p = *state;
+    wp_store *store = fault_store(p->path, "");
+    wp_claim *claim = NULL;
+    size_t reaped = 0;
+    wp_id owner;
+    wp_id_new(&owner);
+    for (int i = 0; i < COUNT; i++)
+        (void)fault_enqueue(store, "t", "x");
+    MUST_OK(wp_outbox_claim(&claim, store, &owner, NULL, 0, COUNT, 1, &must_err));
+    assert_int_equal(wp_claim_count(claim), COUNT);
+    for (size_t total = 0; total < COUNT; total += reaped) /* once the lease is over */
+        MUST_OK(wp_outbox_reap(&reaped, store, &must_err));
+    assert_true(
+        count_of(p->path, "SELECT count(DISTINCT next_attempt_at) FROM infra_outbox_work") >=
+        COUNT / 2);
+    wp_claim_free(claim);
+    wp_store_close(store);
+}
+
 static const role roles[] = {{"worker", play_worker}, {"app", play_app}, {"victim", play_victim}};
 
 static int suite(void)
@@ -359,6 +383,7 @@ static int suite(void)
         WITH_DATABASE(test_worker_killed__between_claim_and_ack__each_message_is_finished_once),
         WITH_DATABASE(test_worker_killed__effects_in_the_apps_transaction__happen_exactly_once),
         WITH_DATABASE(test_app_killed__between_write_and_commit__orders_and_events_agree),
+        WITH_DATABASE(test_reap__claims_that_ended_together__come_due_apart),
         WITH_DATABASE(test_handler_aborts_the_process__max_attempts__is_failed_and_others_go_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,8 +79,10 @@ size_t wpt_gate_passed(wpt_gate *gate);
 #define WPT_START_US INT64_C(1800000000000000)
 #define WPT_SECOND_US INT64_C(1000000)
 
+/* In $TMPDIR, else in memory where there is such a place: the tests that fill these directories are
+ * not about disks, and several hundred databases that wait for one take minutes. */
 typedef struct wpt_dir {
-    char path[64];
+    char path[160];
 } wpt_dir;
 void wpt_dir_make(wpt_dir *dir);
 /* With the files in it. */

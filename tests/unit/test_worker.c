@@ -901,7 +901,7 @@ typedef struct file_ground {
 
 static void use_file(ground *g, file_ground *f, const char *busy_ms)
 {
-    char url[128];
+    char url[256];
     wpt_dir_make(&f->dir);
     (void)snprintf(url, sizeof url, "sqlite:%s/app.db", f->dir.path);
     f->memory = g->store;
@@ -976,7 +976,7 @@ static void test_keeper__cannot_renew_until_the_lease_runs_out__handler_is_told(
 
 static off_t wal_size(const wpt_dir *dir)
 {
-    char path[128];
+    char path[256];
     struct stat info;
     (void)snprintf(path, sizeof path, "%s/app.db-wal", dir->path);
     return stat(path, &info) == 0 ? info.st_size : 0;

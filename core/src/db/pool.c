@@ -14,15 +14,13 @@ void wp__pool_init(wp__pool *pool, int64_t max)
     pool->max = max;
 }
 
-void wp__pool_destroy(wp__pool *pool, bool forked)
+void wp__pool_destroy(wp__pool *pool)
 {
-    while (pool->free && !forked) {
+    while (pool->free) {
         wp_conn *conn = pool->free;
         pool->free = conn->next_free;
         wp__conn_close(conn);
     }
-    if (forked) /* a thread of the parent may have held these when it forked */
-        return;
     wp__cond_destroy(&pool->freed);
     wp__mutex_destroy(&pool->mutex);
 }

@@ -56,16 +56,16 @@ wp_store *wp__store_ref(wp_store *store)
 
 void wp__store_unref(wp_store *store)
 {
-    bool forked;
     if (!store || atomic_fetch_sub_explicit(&store->refs, 1, memory_order_acq_rel) != 1)
         return;
-    forked = store->pid != wp__process_id();
-    wp__pool_destroy(&store->pool, forked);
-    if (!forked) {
-        wp__conn_close(store->anchor);
-        wp__file_mark_closed(store->mark);
-        wp__mutex_destroy(&store->listen_mutex);
-    }
+    /* In a forked child all of it is the parent's: another thread of the parent may have held any of
+     * its locks, the log's and SQLite's too, and nobody is left to open them. */
+    if (store->pid != wp__process_id())
+        return;
+    wp__pool_destroy(&store->pool);
+    wp__conn_close(store->anchor);
+    wp__file_mark_closed(store->mark);
+    wp__mutex_destroy(&store->listen_mutex);
     wp__sql_set_free(store->sql);
     wp__log_free(store->log);
     wp_clock_free(store->clock);

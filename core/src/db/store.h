@@ -69,8 +69,8 @@ typedef struct wp__pool {
     int64_t max;
 } wp__pool;
 void wp__pool_init(wp__pool *pool, int64_t max);
-/* Close the free connections. With `forked` they are only forgotten: they are the parent's. */
-void wp__pool_destroy(wp__pool *pool, bool forked);
+/* Close the free connections. */
+void wp__pool_destroy(wp__pool *pool);
 wp__pool *wp__store_pool(wp_store *store);
 
 /* ---- migrations (migrate.c) ---- */
