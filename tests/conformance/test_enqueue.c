@@ -220,7 +220,8 @@ static void test_enqueue_many__messages__an_id_each_in_order(void **state)
     assert_true(wpt_claim_is(claim, ids, COUNT));
     for (int i = 0; i < COUNT; i++) {
         assert_int_equal(duplicates[i], 0);
-        assert_int_equal(atoi(wp_received_payload(NULL, wp_claim_at(claim, (size_t)i))), i);
+        assert_int_equal(strtol(wp_received_payload(NULL, wp_claim_at(claim, (size_t)i)), NULL, 10),
+                         i);
         for (int j = 0; j < i; j++)
             assert_false(wpt_id_equal(&ids[i], &ids[j]));
         wp_message_free(messages[i]);
@@ -288,7 +289,8 @@ static void test_enqueue__empty_payload__is_legal_and_nothing_else_is(void **sta
 static void topic_of(bed *b, const char *unit, size_t count, const char *more)
 {
     char *topic = repeat(unit, count);
-    char *longer = malloc(strlen(topic) + strlen(more) + 1);
+    const size_t size = strlen(topic) + strlen(more) + 1;
+    char *longer = malloc(size);
     wp_message *message = NULL;
     wp_claim *claim;
     wp_id id = wpt_enqueue(b->store, topic, "x");
@@ -297,8 +299,7 @@ static void topic_of(bed *b, const char *unit, size_t count, const char *more)
     assert_true(wpt_claim_is(claim, &id, 1));
     assert_string_equal(wp_received_topic(wp_claim_at(claim, 0)), topic);
     assert_non_null(longer);
-    (void)strcpy(longer, topic);
-    (void)strcat(longer, more);
+    (void)snprintf(longer, size, "%s%s", topic, more);
     WPT_FAILS(wp_message_new(&message, longer, "x", 1, WPT_ERR), WP_E_ARGUMENT, "topic");
     WPT_OK(wp_outbox_ack(NULL, b->store, NULL, &owner, &id, NULL, 1, NULL, WPT_ERR));
     wp_claim_free(claim);
@@ -406,7 +407,7 @@ static void test_enqueue__any_payload__comes_back_byte_for_byte(void **state)
         "\xf0\x9f\x98\x80 \xef\xbf\xbf \xf4\x8f\xbf\xbf",
     };
     bed *b = *state;
-    const size_t mega = 1024 * 1024;
+    const size_t mega = 1048576;
     char *large = malloc(mega + 1);
     assert_non_null(large);
     for (size_t i = 0; i < WPT_COUNT(payloads); i++)

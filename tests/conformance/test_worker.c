@@ -530,7 +530,7 @@ typedef struct crowd {
 static wp_outcome join_crowd(wp_delivery *delivery, void *user)
 {
     crowd *c = user;
-    const int n = atoi(wp_received_payload(NULL, wp_delivery_message(delivery)));
+    const long n = strtol(wp_received_payload(NULL, wp_delivery_message(delivery)), NULL, 10);
     if (atomic_fetch_add(&c->running[n], 1) > 0)
         atomic_fetch_add(&c->twice, 1);
     wpt_gate_pass(&c->gate);

@@ -100,6 +100,7 @@ wp_config *fault_config(const char *path, const char *options)
     MUST_OK(wp_config_new(&config, &must_err));
     MUST_OK(wp_config_set(config, "store.url", url, &must_err));
     MUST_OK(wp_config_set(config, "log.level", "off", &must_err));
+    MUST_OK(wp_config_set(config, "store.sqlite_synchronous", "normal", &must_err));
     while (*options) {
         char key[64], value[64];
         int used = 0;
@@ -155,6 +156,7 @@ sqlite3 *app_open(const char *path)
     sqlite3 *db = NULL;
     MUST(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) == SQLITE_OK);
     (void)sqlite3_busy_timeout(db, PATIENCE_MS);
+    app_exec(db, "PRAGMA synchronous = NORMAL");
     return db;
 }
 

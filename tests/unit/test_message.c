@@ -23,11 +23,12 @@ static const struct {
 static char *repeat(const char *unit, size_t count, const char *end)
 {
     const size_t len = strlen(unit);
-    char *out = malloc(len * count + strlen(end) + 1);
+    const size_t size = len * count + strlen(end) + 1;
+    char *out = malloc(size);
     assert_non_null(out);
     for (size_t i = 0; i < count; i++)
         memcpy(out + i * len, unit, len);
-    (void)strcpy(out + len * count, end);
+    (void)snprintf(out + len * count, size - len * count, "%s", end);
     return out;
 }
 
