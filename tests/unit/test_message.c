@@ -27,7 +27,7 @@ static char *repeat(const char *unit, size_t count, const char *end)
     char *out = malloc(size);
     assert_non_null(out);
     for (size_t i = 0; i < count; i++)
-        memcpy(out + i * len, unit, len);
+        (void)snprintf(out + i * len, size - i * len, "%s", unit);
     (void)snprintf(out + len * count, size - len * count, "%s", end);
     return out;
 }

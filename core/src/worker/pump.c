@@ -458,6 +458,17 @@ static void give_up_rest(wp_worker *worker)
     wp__mutex_unlock(&worker->mutex);
 }
 
+/* Errors are real, also under a clock that only a test moves. */
+static void wait_after_error(wp_worker *worker)
+{
+    if (!wp__clock_is_manual(worker->clock)) {
+        (void)wp__waiter_wait(worker->waiter, worker->error_until);
+    } else {
+        wp__sleep_us(BACKOFF_FIRST_US / 10);
+        worker->error_until = 0;
+    }
+}
+
 void *wp__pump_main(void *arg)
 {
     wp_worker *worker = arg;
@@ -468,7 +479,7 @@ void *wp__pump_main(void *arg)
         bool did = false;
         take_hint(worker, now);
         if (now < worker->error_until) {
-            (void)wp__waiter_wait(worker->waiter, worker->error_until);
+            wait_after_error(worker);
             continue;
         }
         if (round_once(worker, &deadline, &did, &err) != WP_OK) {
