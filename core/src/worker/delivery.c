@@ -56,6 +56,18 @@ wp_delivery *wp_delivery_ref(wp_delivery *delivery)
     return delivery;
 }
 
+/* What an outcome comes to, given the limit of attempts. */
+static wp__finish_kind kind_of(const wp_delivery *delivery, wp_outcome outcome)
+{
+    const wp__worker_options *options =
+        delivery->topic ? &delivery->topic->options : &delivery->group->options;
+    if (outcome == WP_OUTCOME_DONE)
+        return WP__FINISH_ACK;
+    if (outcome == WP_OUTCOME_REJECT || delivery->message->attempt + 1 >= options->max_attempts)
+        return WP__FINISH_FAIL;
+    return WP__FINISH_RETRY;
+}
+
 void wp_delivery_free(wp_delivery *delivery)
 {
     wp_worker *worker;
@@ -66,7 +78,8 @@ void wp_delivery_free(wp_delivery *delivery)
     wp__mutex_lock(&worker->mutex);
     /* Two references: the host's last one and the list's. Nobody is left to finish it. */
     if (delivery->state == WP__OUT && atomic_load(&delivery->refs) == 2)
-        wp__delivery_end(delivery, WP__FINISH_RETRY, "the delivery was freed unfinished", 0);
+        wp__delivery_end(delivery, kind_of(delivery, WP_OUTCOME_NONE),
+                         "the delivery was freed unfinished", 0);
     last = atomic_fetch_sub(&delivery->refs, 1) == 1;
     wp__mutex_unlock(&worker->mutex);
     if (!last)
@@ -190,25 +203,13 @@ static wp_status refuse(const wp_delivery *delivery, wp_error **err)
     return wp__fail(err, WP_E_STATE, "the delivery was finished already");
 }
 
-/* What an outcome comes to, given the limit of attempts. */
-static wp__finish_kind kind_of(const wp_delivery *delivery, wp_outcome outcome)
-{
-    const wp__worker_options *options =
-        delivery->topic ? &delivery->topic->options : &delivery->group->options;
-    if (outcome == WP_OUTCOME_DONE)
-        return WP__FINISH_ACK;
-    if (outcome == WP_OUTCOME_REJECT || delivery->message->attempt + 1 >= options->max_attempts)
-        return WP__FINISH_FAIL;
-    return WP__FINISH_RETRY;
-}
-
 static void end_with(wp_delivery *delivery, wp_outcome outcome, const char *reason,
                      int64_t delay_ms)
 {
     char text[64 + WP_REASON_MAX];
     if (outcome == WP_OUTCOME_DONE && delivery->completed) {
         /* Its transaction committed, or else it must be tried again: ask the database. */
-        wp__delivery_end(delivery, WP__FINISH_RETRY,
+        wp__delivery_end(delivery, kind_of(delivery, WP_OUTCOME_RETRY),
                          "the transaction that completed it did not commit", 0);
         return;
     }

@@ -120,7 +120,8 @@ static wp_status fate_of(wp_worker *worker, const wp_delivery *delivery, bool ch
                                           [WP__FINISH_RETRY] = WP_COUNTER_ABANDONED,
                                           [WP__FINISH_FAIL] = WP_COUNTER_FAILED,
                                           [WP__FINISH_RELEASE] = WP_COUNTER_RELEASED};
-    if (delivery->completed && delivery->finish == WP__FINISH_RETRY && !changed) {
+    if (delivery->completed && !changed &&
+        (delivery->finish == WP__FINISH_RETRY || delivery->finish == WP__FINISH_FAIL)) {
         wp__worker_count(worker, WP_COUNTER_ACKED, 1); /* by the app's own transaction */
         return WP_OK;
     }
