@@ -39,19 +39,18 @@ static void back_off(int attempt)
 
 wp_status wp__conn_run(wp_conn *conn, wp_op *op, wp_error **err)
 {
-    int64_t give_up = 0;
+    int64_t give_up;
     wp_status st;
     if (conn->lent)
         return run_statements(conn, op, err);
+    give_up = wp__real_mono_us() + wp__store_busy_us(conn->store);
     for (int attempt = 0;; attempt++) {
         wp_error *cause = NULL;
         bool again;
         st = run_in_transaction(conn, op, &cause);
         again = st != WP_OK && wp_error_retriable(cause) && !wp_error_outcome_unknown(cause) &&
                 !conn->broken;
-        if (again && attempt == 0)
-            give_up = wp__real_mono_us() + wp__store_busy_us(conn->store);
-        /* The driver has waited for the busy time already where it can; what comes through is
+        /* A driver that waits for locks has used up the busy time by now; what comes back sooner is
          * rare, such as a snapshot conflict, and worth a few quick tries. */
         if (!again || attempt >= 5 || wp__real_mono_us() >= give_up) {
             if (st != WP_OK)
