@@ -759,6 +759,25 @@ static void test_worker__completed_in_the_apps_transaction__both_or_neither(void
     wp_worker_free(worker);
 }
 
+/* proves: OBX-064, OBX-113 */
+static void test_worker__completed_but_never_committed__dead_letter_at_the_limit(void **state)
+{
+    bed *b = *state;
+    wp_worker *worker = worker_new(b, WPT_OPTIONS("worker.max_attempts", "2"));
+    completer c = {.bed = b, .commit = false};
+    const wp_id id = wpt_enqueue(b->store, "t", "x");
+    handle(worker, "t", complete, &c);
+    for (int i = 0; i < 4; i++) {
+        (void)drain(worker);
+        wpt_advance_ms(b->clock, 60000);
+    }
+    assert_int_equal(c.calls, 2);
+    assert_int_equal(wpt_status_of(b->store, &id), WP_MESSAGE_FAILED);
+    assert_int_equal(wpt_attempt_of(b->store, &id), 2);
+    wpt_last_error_is(b->store, &id, "the transaction that completed it did not commit");
+    wp_worker_free(worker);
+}
+
 /* ---- for tests ---------------------------------------------------------------------------- */
 
 /* scenario: WRK-116 */
@@ -816,6 +835,7 @@ int main(void)
         BED_TEST(test_stop__handler_running__finishes_and_unstarted_claims_go_back),
         BED_TEST(test_stop__handler_does_not_return__the_deadline_holds),
         BED_TEST(test_worker__completed_in_the_apps_transaction__both_or_neither),
+        BED_TEST(test_worker__completed_but_never_committed__dead_letter_at_the_limit),
         BED_TEST(test_drain__due_and_later__handles_what_is_due_and_step_handles_one),
     };
     return bed_run(tests, WPT_COUNT(tests));

@@ -121,8 +121,10 @@ static void open_without_wal(const place *p)
 static void test_open__read_only_directory__is_an_error(void **state)
 {
     const place *p = *state;
-    if (geteuid() != 0)
+    if (geteuid() != 0) {
+        print_message("skipped: needs root, to drop it in a child\n");
         skip();
+    }
     assert_int_equal(chmod(p->path, 0666), 0);
     assert_int_equal(chmod(p->directory, 0555), 0);
     in_a_child(open_without_wal, p);
@@ -465,8 +467,10 @@ static void test_full__disk_for_a_while__worker_goes_on_once_there_is_room(void 
     wp_store *store;
     wp_error *err = NULL;
     int stored;
-    if (!mount_small(p))
+    if (!mount_small(p)) {
+        print_message("skipped: a small file system cannot be mounted here\n");
         skip();
+    }
     write_file(place_file(p->path, ".ballast"), 0, 300 * 1024, 'x');
     fault_deploy(p->path);
     store = fault_store(p->path, quick);

@@ -252,8 +252,10 @@ static void test_stop__after_a_failed_start__returns(void **state)
     const place *p = *state;
     int status = 0;
     pid_t pid;
-    if (geteuid() != 0)
+    if (geteuid() != 0) {
+        print_message("skipped: needs root, to drop it in a child\n");
         skip();
+    }
     (void)chmod(p->directory, 0777);
     (void)chmod(p->path, 0666);
     (void)fflush(NULL);

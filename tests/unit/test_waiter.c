@@ -165,8 +165,10 @@ static void test_waiter_watch__queue_overflows__is_a_change(void **state)
     place *p = *state;
     FILE *limit = fopen("/proc/sys/fs/inotify/max_queued_events", "r");
     int fds[2] = {-1, -1}, max = 0;
-    if (!limit || fscanf(limit, "%d", &max) != 1 || max > 50000)
+    if (!limit || fscanf(limit, "%d", &max) != 1 || max > 50000) {
+        print_message("skipped: the queue of events is too long to be overflowed here\n");
         skip();
+    }
     (void)fclose(limit);
     assert_true(wp__waiter_watch(p->waiter, p->path));
     touch(p, "app.d");

@@ -434,6 +434,22 @@ static void test_delivery__freed_unfinished__is_retried(void **state)
     wpt_last_error_is(g->store, &id, "the delivery was freed unfinished");
 }
 
+/* proves: WRK-004, OBX-064 */
+static void test_delivery__freed_unfinished_at_the_limit__is_a_dead_letter(void **state)
+{
+    ground *g = *state;
+    wp_delivery *delivery;
+    wp_id id;
+    use_pulling(g, WPT_OPTIONS("worker.max_attempts", "1"));
+    enqueue(g, 1);
+    delivery = next(g);
+    id = *wp_received_id(wp_delivery_message(delivery));
+    wp_delivery_free(delivery);
+    stop(g);
+    assert_int_equal(wpt_status_of(g->store, &id), WP_MESSAGE_FAILED);
+    assert_int_equal(wpt_attempt_of(g->store, &id), 1);
+}
+
 static wp_outcome finish_twice(wp_delivery *delivery, void *user)
 {
     ground *g = user;
@@ -1135,6 +1151,7 @@ int main(void)
         GROUND(test_finish__after_the_worker_was_freed__is_stopped),
         GROUND(test_stop__by_the_thread_that_pulled__does_not_wait_for_itself),
         GROUND(test_delivery__freed_unfinished__is_retried),
+        GROUND(test_delivery__freed_unfinished_at_the_limit__is_a_dead_letter),
         GROUND(test_handler__finishes_twice__the_first_counts),
         GROUND(test_counters__each_outcome__counts_rows_changed),
         GROUND(test_poll__nothing_there__doubles_to_a_second),
