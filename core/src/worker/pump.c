@@ -362,11 +362,16 @@ static wp_status round_once(wp_worker *worker, int64_t *deadline, bool *did, wp_
     *did = true;
     st = transact(worker, &f, group, count, &claimed, err);
     if (st == WP_OK && group) {
-        const bool ask = claimed || (group->hungry && group->topics);
+        bool ask;
+        bool hungry;
+        wp__mutex_lock(&worker->mutex);
+        ask = claimed || (group->hungry && group->topics);
         group_found(group, claimed, count);
-        if (!group->hungry && ask)
+        hungry = group->hungry;
+        if (!hungry && ask)
             group->next_poll_us = now; /* a probe will tell when the next one is due */
-        else if (!group->hungry)
+        wp__mutex_unlock(&worker->mutex);
+        if (!hungry && !ask)
             group_idle(worker, group, now, INT64_MAX);
     }
     return st;
