@@ -345,11 +345,18 @@ static void test_config_describe__always__documents_every_key(void **state)
 static void test_config_copy__then_changed__leaves_the_first_alone(void **state)
 {
     wp_config *config = *state, *copy = NULL;
+    wp_clock *clock = NULL;
+    assert_int_equal(wp_clock_new_manual(&clock, 1, NULL), WP_OK);
+    assert_int_equal(wp_config_set_clock(config, clock, NULL), WP_OK);
     assert_int_equal(wp_config_set(config, "store.id", "one", NULL), WP_OK);
-    assert_int_equal(wp__config_copy(&copy, config, NULL), WP_OK);
+    assert_int_equal(wp_config_copy(&copy, config, NULL), WP_OK);
     assert_int_equal(wp_config_set(config, "store.id", "two", NULL), WP_OK);
     assert_value(copy, "store.id", "one");
+    assert_int_equal(wp_config_set(copy, "worker.lease_ms", "500", NULL), WP_OK);
+    assert_value(config, "worker.lease_ms", "30000");
+    assert_ptr_equal(copy->clock, config->clock);
     wp_config_free(copy);
+    wp_clock_free(clock);
     assert_int_equal(wp__config_copy(&copy, NULL, NULL), WP_OK);
     assert_value(copy, "store.id", "default");
     wp_config_free(copy);

@@ -17,6 +17,9 @@ typedef struct wp_config wp_config;
 
 /** Make a configuration that holds every default. */
 WP_API wp_status wp_config_new(wp_config **out, wp_error **err);
+/** Make a copy, which can be changed without the first: one set of options, with small differences.
+ * A log callback and a clock are shared. */
+WP_API wp_status wp_config_copy(wp_config **out, const wp_config *config, wp_error **err);
 /** Free it. What was opened with it stays open. */
 WP_API void wp_config_free(WP_OWN wp_config *config);
 

@@ -420,6 +420,13 @@ wp_status wp__config_copy(wp_config **out, const wp_config *config, wp_error **e
     return WP_OK;
 }
 
+wp_status wp_config_copy(wp_config **out, const wp_config *config, wp_error **err)
+{
+    if (!out || !config)
+        return wp__fail(err, WP_E_ARGUMENT, "%s is null", out ? "config" : "out");
+    return wp__config_copy(out, config, err);
+}
+
 /* Exchange the contents, so that what was loaded into a copy takes effect at once. */
 static void swap(wp_config *a, wp_config *b)
 {
