@@ -85,7 +85,13 @@ static int kit_teardown(void **state)
 static void test_base__null__refused_or_harmless(void **state)
 {
     wp_id id;
+    char text[37] = "x";
     (void)state;
+    wp_id_new(NULL);
+    wp_id_new(&id);
+    wp_id_format(NULL, &id);
+    wp_id_format(text, NULL);
+    assert_string_equal(text, "");
     REFUSE("out", wp_id_parse, NULL, "01234567-89ab-7def-8123-456789abcdef");
     REFUSE("text", wp_id_parse, &id, NULL);
     assert_int_equal(wp_error_code(NULL), WP_OK);
@@ -105,9 +111,13 @@ static void test_config__null__refused(void **state)
 {
     kit *k = *state;
     char *text = NULL;
+    wp_config *copy = NULL;
     wp_clock *clock = NULL;
     REFUSE("", wp_config_new, NULL);
     wp_config_free(NULL);
+    REFUSE("out", wp_config_copy, NULL, k->config);
+    REFUSE("config", wp_config_copy, &copy, NULL);
+    assert_null(copy);
     REFUSE("", wp_config_set, NULL, "log.level", "off");
     REFUSE("", wp_config_set, k->config, NULL, "off");
     REFUSE("", wp_config_set, k->config, "log.level", NULL);

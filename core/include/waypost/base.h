@@ -73,10 +73,11 @@ typedef struct wp_id {
 } wp_id;
 
 /** Make a fresh version 7 id (RFC 9562, section 5.7), strictly rising within the process.
- * @threads any */
+ * NULL gets none. @threads any */
 WP_API void wp_id_new(wp_id *out);
 
-/** Write the 36-character lower-case form and a NUL to `out`. @threads any */
+/** Write the 36-character lower-case form and a NUL to `out`; no more than the NUL if `id` is NULL.
+ * @threads any */
 WP_API void wp_id_format(char out[37], const wp_id *id);
 
 /** Read the 36-character form, in either case.

@@ -56,7 +56,10 @@ static void put_word(uint8_t *out, uint64_t word)
 
 void wp_id_new(wp_id *out)
 {
-    const uint64_t time = next_time();
+    uint64_t time;
+    if (!out)
+        return;
+    time = next_time();
     put_word(out->bytes, (time >> 12) << 16 | UINT64_C(0x7000) | (time & 0xFFF));
     put_word(out->bytes + 8, (random_word() >> 2) | UINT64_C(0x8000000000000000));
 }
@@ -72,7 +75,9 @@ void wp_id_format(char out[37], const wp_id *id)
     static const char digits[] = "0123456789abcdef";
     char *p = out;
     size_t i = 0;
-    for (i = 0; i < sizeof id->bytes; i++) {
+    if (!out)
+        return;
+    for (i = 0; id && i < sizeof id->bytes; i++) {
         if (dashed(i))
             *p++ = '-';
         *p++ = digits[id->bytes[i] >> 4];
