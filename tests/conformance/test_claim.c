@@ -508,6 +508,29 @@ static void test_reap__at_the_limit_of_attempts__dead_letter(void **state)
     wpt_last_error_is(b->store, &id, "lease expired");
 }
 
+/* Lease and message are over: it is tried no more, and is one row that changed. */
+/* proves: OBX-049, EXP-001 */
+static void test_reap__lease_and_message_expired__is_failed_and_counted_once(void **state)
+{
+    bed *b = *state;
+    wp_message *message = wpt_message("t", "x");
+    size_t changed = 0;
+    wp_id id, other;
+    WPT_OK(wp_message_set_expires_us(message, WPT_START_US + 1000000, WPT_ERR));
+    id = wpt_send(b->store, NULL, message);
+    (void)wpt_claim_one(b->store, 1, &id, 1000);
+    other = wpt_enqueue(b->store, "t", "x"); /* of the same owner, and tried again */
+    (void)wpt_claim_one(b->store, 1, &other, 1000);
+    wpt_advance_ms(b->clock, 1000);
+    WPT_OK(wp_outbox_reap(&changed, b->store, WPT_ERR));
+    assert_int_equal(changed, 2);
+    assert_int_equal(wpt_status_of(b->store, &id), WP_MESSAGE_FAILED);
+    assert_int_equal(wpt_attempt_of(b->store, &id), 1);
+    wpt_last_error_is(b->store, &id, "expired");
+    assert_int_equal(wpt_status_of(b->store, &other), WP_MESSAGE_READY);
+    wpt_last_error_is(b->store, &other, "lease expired");
+}
+
 /* More than two pages expire at once, of different owners and attempts. */
 /* proves: OBX-049 */
 static void test_reap__many_pages__all_in_one_call(void **state)
@@ -806,6 +829,7 @@ int main(void)
         BED_TEST(test_finish__in_the_apps_transaction__goes_with_its_rollback),
         BED_TEST(test_reap__expired_lease__a_retry_with_one_more_attempt_and_others_stay),
         BED_TEST(test_reap__at_the_limit_of_attempts__dead_letter),
+        BED_TEST(test_reap__lease_and_message_expired__is_failed_and_counted_once),
         BED_TEST(test_reap__many_pages__all_in_one_call),
         BED_TEST(test_stats__by_topic__count_every_state),
         BED_TEST(test_get__each_state__is_told_and_unknown_is_not_found),

@@ -109,12 +109,13 @@ typedef struct wp__reap_op {
     size_t done;
     struct wp__expired *rows;
     size_t row_count;
+    int end; /* of those being written: a wp__expired_end */
     wp__buf json;
     /* results */
     size_t leases;  /* expired leases met: at most a page */
     size_t retried; /* of them, given back */
     size_t failed;  /* of them, at their limit of attempts */
-    size_t expired; /* messages past their expiry: at most a page */
+    size_t expired; /* messages past their expiry, claimed or waiting: at most a page of each */
 } wp__reap_op;
 /* One page of expired leases and one of expired messages; run again while a page was full. */
 void wp__reap_op_init(wp__reap_op *op, wp_store *store, const char *worker, int64_t now_us);

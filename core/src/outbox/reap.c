@@ -9,14 +9,16 @@
 
 enum { PHASE_START, PHASE_FIND, PHASE_CHANGE, PHASE_EXPIRE, PHASE_END };
 
-/* A lease that is over. */
+/* What becomes of a claim whose lease is over. */
+typedef enum wp__expired_end { RETRIED, AT_LIMIT, PAST_EXPIRY } wp__expired_end;
+
 typedef struct wp__expired {
     wp__claim_ref ref;
     wp_id owner;
-    bool fails; /* its limit of attempts is reached */
+    wp__expired_end end;
 } wp__expired;
 
-/* Those that fail go together, owner by owner. Each of the others gets a delay of its own: claims
+/* Those that fail go together, owner by owner and reason by reason. Each of the others gets a delay of its own: claims
  * that a crash ended together must not come due together, lest the one that caused it takes its
  * neighbours down with it every time. */
 static int compare_expired(const void *left, const void *right)
@@ -25,7 +27,7 @@ static int compare_expired(const void *left, const void *right)
     const wp__expired *b = right;
     int order = memcmp(a->owner.bytes, b->owner.bytes, sizeof a->owner.bytes);
     if (order == 0)
-        order = (int)a->fails - (int)b->fails;
+        order = (int)a->end - (int)b->end;
     if (order == 0)
         order = (a->ref.seq > b->ref.seq) - (a->ref.seq < b->ref.seq);
     return order;
@@ -33,7 +35,7 @@ static int compare_expired(const void *left, const void *right)
 
 static bool same_group(const wp__expired *a, const wp__expired *b)
 {
-    return a == b || (a->fails && b->fails &&
+    return a == b || (a->end != RETRIED && a->end == b->end &&
                       memcmp(a->owner.bytes, b->owner.bytes, sizeof a->owner.bytes) == 0);
 }
 
@@ -59,12 +61,13 @@ static wp_status use_group(wp__reap_op *self, wp_error **err)
         return st;
     wp__op_set_textn(op, WP__P_CLAIMS, self->json.data, self->json.len);
     wp__op_set_id(op, WP__P_OWNER, &first->owner);
-    wp__op_set_text(op, WP__P_REASON, "lease expired");
+    wp__op_set_text(op, WP__P_REASON, first->end == PAST_EXPIRY ? "expired" : "lease expired");
+    self->end = first->end;
     wp__op_set_int(op, WP__P_STATUS, WP_MESSAGE_FAILED);
     wp__op_set_int(op, WP__P_ATTEMPTS, 1);
     wp__op_set_int(op, WP__P_DELAY,
                    wp__backoff_us(first->ref.attempt, &config->worker, config->worker_jitter));
-    wp__op_use(op, first->fails ? WP__SQL_OUTBOX_FINISH : WP__SQL_OUTBOX_RETRY, 2);
+    wp__op_use(op, first->end != RETRIED ? WP__SQL_OUTBOX_FINISH : WP__SQL_OUTBOX_RETRY, 2);
     return WP_OK;
 }
 
@@ -76,7 +79,7 @@ static wp_status reap_next(wp_op *op, wp_error **err)
         wp__op_set_int(op, WP__P_BATCH, WP__REAP_PAGE);
         wp__op_set_text(op, WP__P_WORKER, self->worker);
         self->phase = PHASE_FIND;
-        wp__op_use(op, WP__SQL_OUTBOX_FIND_EXPIRED, 5);
+        wp__op_use(op, WP__SQL_OUTBOX_FIND_EXPIRED, 6);
         return WP_OK;
     }
     if (self->phase == PHASE_FIND) {
@@ -101,6 +104,7 @@ static wp_status note_expired(wp__reap_op *self, const wp__value *columns, wp_er
 {
     wp__expired *row;
     int64_t max_attempts = 0;
+    int64_t past_expiry = 0;
     wp_status st;
     if (!self->rows && !(self->rows = calloc(WP__REAP_PAGE, sizeof *self->rows)))
         return wp__fail_nomem(err);
@@ -111,11 +115,14 @@ static wp_status note_expired(wp__reap_op *self, const wp__value *columns, wp_er
         (st = wp__column_int(&row->ref.attempt, &columns[1], err)) != WP_OK ||
         (st = wp__column_int(&row->ref.claim_number, &columns[2], err)) != WP_OK ||
         (st = wp__column_int_or(&max_attempts, &columns[3], 0, err)) != WP_OK ||
-        (st = wp__column_id(&row->owner, &columns[4], err)) != WP_OK)
+        (st = wp__column_id(&row->owner, &columns[4], err)) != WP_OK ||
+        (st = wp__column_int(&past_expiry, &columns[5], err)) != WP_OK)
         return st;
     if (max_attempts <= 0) /* claimed by hand */
         max_attempts = wp__store_config(self->base.store)->worker.max_attempts;
-    row->fails = row->ref.attempt + 1 >= max_attempts;
+    row->end = past_expiry                            ? PAST_EXPIRY
+               : row->ref.attempt + 1 >= max_attempts ? AT_LIMIT
+                                                      : RETRIED;
     self->row_count++;
     return WP_OK;
 }
@@ -125,9 +132,9 @@ static wp_status reap_row(wp_op *op, const wp__value *columns, wp_error **err)
     wp__reap_op *self = (wp__reap_op *)op;
     if (self->phase == PHASE_FIND)
         return note_expired(self, columns, err);
-    if (self->phase == PHASE_EXPIRE)
+    if (self->phase == PHASE_EXPIRE || self->end == PAST_EXPIRY)
         self->expired++;
-    else if (op->statement == WP__SQL_OUTBOX_FINISH)
+    else if (self->end == AT_LIMIT)
         self->failed++;
     else
         self->retried++;
@@ -216,7 +223,7 @@ wp_status wp_outbox_reap(size_t *changed, wp_store *store, wp_error **err)
         wp__reap_op_init(&op, store, NULL, wp__store_now_us(store));
         st = wp__store_run(store, NULL, &op.base, err);
         total += op.retried + op.failed + op.expired;
-        full = op.leases == WP__REAP_PAGE || op.expired == WP__REAP_PAGE;
+        full = op.leases == WP__REAP_PAGE || op.expired >= WP__REAP_PAGE;
         wp__op_fini(&op.base);
     }
     if (st != WP_OK)

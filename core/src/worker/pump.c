@@ -253,7 +253,7 @@ static wp_status reap(wp_worker *worker, wp_error **err)
         wp__reap_op op;
         wp__reap_op_init(&op, worker->store, worker->name, now_us);
         st = wp__conn_run(worker->pump_conn, &op.base, err);
-        more = op.leases == WP__REAP_PAGE || op.expired == WP__REAP_PAGE;
+        more = op.leases == WP__REAP_PAGE || op.expired >= WP__REAP_PAGE;
         if (st == WP_OK) {
             wp__worker_count(worker, WP_COUNTER_REAPED, (int64_t)(op.retried + op.failed));
             wp__worker_count(worker, WP_COUNTER_FAILED, (int64_t)(op.failed + op.expired));
