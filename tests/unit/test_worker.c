@@ -133,6 +133,36 @@ static void use_pulling(ground *g, const char *const *options)
     WPT_OK(wp_worker_handle(g->worker, WP_SOURCE_OUTBOX, "t", NULL, NULL, NULL, WPT_ERR));
 }
 
+/* Another thread that stops the worker. */
+typedef struct stopper {
+    wp_worker *worker;
+    int64_t deadline_ms;
+    size_t abandoned;
+    wp_status st;
+    wp__thread thread;
+} stopper;
+
+static void *stop_it(void *arg)
+{
+    stopper *self = arg;
+    self->st = wp_worker_stop(&self->abandoned, self->worker, self->deadline_ms, NULL);
+    return NULL;
+}
+
+static void stopper_start(stopper *s, wp_worker *worker, int64_t deadline_ms)
+{
+    *s = (stopper){.worker = worker, .deadline_ms = deadline_ms, .abandoned = 99};
+    WPT_OK(wp__thread_start(&s->thread, "stop", stop_it, s, WPT_ERR));
+}
+
+/* It has returned, without an error. */
+static void stopper_join(stopper *s, size_t abandoned)
+{
+    wp__thread_join(&s->thread);
+    assert_int_equal(s->st, WP_OK);
+    assert_int_equal(s->abandoned, abandoned);
+}
+
 /* ---- how far it claims ahead -------------------------------------------------------------- */
 
 /* proves: WRK-003 */
@@ -313,6 +343,7 @@ static void test_next_cancelled__each_reason__once_for_each_delivery(void **stat
 {
     ground *g = *state;
     wp_delivery *one, *two, *told = NULL;
+    stopper s;
     use_pulling(g, WPT_OPTIONS("worker.timeout_ms", "1000"));
     enqueue(g, 2);
     one = next(g);
@@ -325,7 +356,7 @@ static void test_next_cancelled__each_reason__once_for_each_delivery(void **stat
     told = NULL;
     WPT_STATUS(wp_worker_next_cancelled(&told, g->worker, 0, WPT_ERR), WP_E_TIMEOUT);
     two = next(g);
-    WPT_OK(wp_worker_stop(NULL, g->worker, 0, WPT_ERR));
+    stopper_start(&s, g->worker, 60000);
     WPT_OK(wp_worker_next_cancelled(&told, g->worker, 60000, WPT_ERR));
     assert_ptr_equal(told, two);
     assert_int_equal(wp_delivery_cancelled(told), WP_CANCEL_STOP);
@@ -334,6 +365,7 @@ static void test_next_cancelled__each_reason__once_for_each_delivery(void **stat
     WPT_OK(wp_delivery_finish(two, WP_OUTCOME_DONE, NULL, 0, WPT_ERR));
     wp_delivery_free(one);
     wp_delivery_free(two);
+    stopper_join(&s, 0);
     WPT_STATUS(wp_worker_next_cancelled(&told, g->worker, 60000, WPT_ERR), WP_E_STOPPED);
 }
 
@@ -395,9 +427,9 @@ static void test_finish__after_the_worker_was_freed__is_stopped(void **state)
     wp_delivery_free(delivery);
 }
 
-/* Pulled and stopped on one thread: what is out is its own, and may be finished. */
+/* Nobody else knows that it will never be finished. */
 /* proves: OBX-116 */
-static void test_stop__by_the_thread_that_pulled__does_not_wait_for_itself(void **state)
+static void test_stop__by_the_thread_that_pulled__finds_it_abandoned_at_the_deadline(void **state)
 {
     ground *g = *state;
     wp_delivery *delivery;
@@ -405,14 +437,58 @@ static void test_stop__by_the_thread_that_pulled__does_not_wait_for_itself(void 
     use_pulling(g, NULL);
     enqueue(g, 1);
     delivery = next(g);
+    WPT_OK(wp_worker_stop(&abandoned, g->worker, 20, WPT_ERR));
+    assert_int_equal(abandoned, 1);
+    assert_int_equal(wp_delivery_cancelled(delivery), WP_CANCEL_LEASE_LOST);
+    WPT_STATUS(wp_delivery_finish(delivery, WP_OUTCOME_DONE, NULL, 0, WPT_ERR), WP_E_STOPPED);
+    wp_delivery_free(delivery);
+}
+
+typedef struct finisher {
+    wp_delivery *delivery;
+    wp__thread thread;
+} finisher;
+
+static void *finish_when_told(void *arg)
+{
+    finisher *self = arg;
+    WPT_AWAIT(wp_delivery_cancelled(self->delivery) == WP_CANCEL_STOP);
+    (void)wp_delivery_finish(self->delivery, WP_OUTCOME_DONE, NULL, 0, NULL);
+    return NULL;
+}
+
+/* Pulled by the thread that stops, and finished by another. */
+/* proves: OBX-116 */
+static void test_stop__pulled_one_is_with_another_thread__waits_for_its_outcome(void **state)
+{
+    ground *g = *state;
+    finisher f;
+    size_t abandoned = 99;
+    use_pulling(g, NULL);
+    enqueue(g, 1);
+    f.delivery = next(g);
+    WPT_OK(wp__thread_start(&f.thread, "finish", finish_when_told, &f, WPT_ERR));
     WPT_OK(wp_worker_stop(&abandoned, g->worker, 60000, WPT_ERR));
     assert_int_equal(abandoned, 0);
-    assert_int_equal(wp_delivery_cancelled(delivery), WP_CANCEL_STOP);
-    WPT_OK(wp_delivery_finish(delivery, WP_OUTCOME_DONE, NULL, 0, WPT_ERR));
-    WPT_OK(wp_delivery_settle(delivery, 60000, WPT_ERR));
-    assert_int_equal(wpt_status_of(g->store, wp_received_id(wp_delivery_message(delivery))),
+    assert_int_equal(wpt_status_of(g->store, wp_received_id(wp_delivery_message(f.delivery))),
                      WP_MESSAGE_DONE);
-    wp_delivery_free(delivery);
+    wp__thread_join(&f.thread);
+    wp_delivery_free(f.delivery);
+}
+
+/* Given up after it was taken, before its handler was called. */
+/* proves: OBX-116 */
+static void test_stop__handler_not_called_yet__is_not_called_afterwards(void **state)
+{
+    ground *g = *state;
+    wp_delivery *delivery;
+    use_worker(g, NULL);
+    enqueue(g, 1);
+    delivery = next(g);
+    WPT_OK(wp_worker_stop(NULL, g->worker, 0, WPT_ERR));
+    wpt_gate_open(&g->gate, SIZE_MAX);
+    wp__dispatch_handle(delivery);
+    assert_int_equal(atomic_load(&g->calls), 0);
 }
 
 /* proves: WRK-004 */
@@ -761,19 +837,86 @@ static void test_stop__from_a_handler__its_own_outcome_still_counts(void **state
     assert_int_equal(atomic_load(&g->calls), 1);
 }
 
-enum { STOPPERS = 10 };
-typedef struct stopper {
-    wp_worker *worker;
-    wp_status st;
-    wp__thread thread;
-} stopper;
-
-static void *stop_it(void *arg)
+/* How many handlers are inside wp_worker_stop(). */
+static size_t stopping(ground *g)
 {
-    stopper *self = arg;
-    self->st = wp_worker_stop(NULL, self->worker, 60000, NULL);
-    return NULL;
+    size_t count = 0;
+    wp__mutex_lock(&g->worker->mutex);
+    for (const wp_delivery *d = g->worker->out.first; d; d = d->next)
+        count += d->stopping;
+    wp__mutex_unlock(&g->worker->mutex);
+    return count;
 }
+
+static wp_outcome stop_at_gate(wp_delivery *delivery, void *user)
+{
+    ground *g = user;
+    wpt_gate_pass(&g->gate);
+    return stop_inside(delivery, g);
+}
+
+/* Each waits for all others, but not for the one that waits for it. */
+/* proves: OBX-116 */
+static void test_stop__from_two_handlers_at_once__both_outcomes_count(void **state)
+{
+    ground *g = *state;
+    g->worker = worker_new(g, NULL);
+    WPT_OK(wp_worker_handle(g->worker, WP_SOURCE_OUTBOX, "t", stop_at_gate, g, NULL, WPT_ERR));
+    enqueue(g, 2);
+    start_at_gate(g, 2, 2);
+    wpt_gate_open(&g->gate, SIZE_MAX);
+    stop(g);
+    assert_int_equal(atomic_load(&g->calls), 2);
+    assert_int_equal(atomic_load(&g->finish), WP_OK);
+    assert_int_equal(wpt_stat(g->store, "t", WP_STAT_DONE), 2);
+}
+
+static wp_outcome finish_and_stop(wp_delivery *delivery, void *user)
+{
+    ground *g = user;
+    wpt_gate_pass(&g->gate);
+    (void)wp_delivery_finish(delivery, WP_OUTCOME_DONE, NULL, 0, NULL);
+    return stop_inside(delivery, g);
+}
+
+/* Their deliveries are written, but their threads still run. */
+/* proves: OBX-116 */
+static void
+test_stop__from_two_handlers_that_finished_before__neither_waits_for_the_other(void **state)
+{
+    ground *g = *state;
+    g->worker = worker_new(g, NULL);
+    WPT_OK(wp_worker_handle(g->worker, WP_SOURCE_OUTBOX, "t", finish_and_stop, g, NULL, WPT_ERR));
+    enqueue(g, 2);
+    start_at_gate(g, 2, 2);
+    wpt_gate_open(&g->gate, SIZE_MAX);
+    WPT_AWAIT(atomic_load(&g->finish) == WP_OK);
+    stop(g);
+    assert_int_equal(atomic_load(&g->calls), 2);
+    assert_int_equal(wpt_stat(g->store, "t", WP_STAT_DONE), 2);
+}
+
+/* The one that stops waits for the one that hangs; whoever stops at once gives up the latter. */
+/* proves: OBX-116 */
+static void test_stop__deadline_passes_while_a_handler_stops__that_one_may_finish(void **state)
+{
+    ground *g = *state;
+    wp_id stops;
+    size_t abandoned = 99;
+    use_worker(g, NULL);
+    WPT_OK(wp_worker_handle(g->worker, WP_SOURCE_OUTBOX, "stops", stop_inside, g, NULL, WPT_ERR));
+    enqueue(g, 1);
+    start_at_gate(g, 2, 1);
+    stops = wpt_enqueue(g->store, "stops", "x");
+    WPT_AWAIT(stopping(g) == 1);
+    WPT_OK(wp_worker_stop(&abandoned, g->worker, 0, WPT_ERR));
+    assert_int_equal(abandoned, 1);
+    WPT_AWAIT(wpt_status_of(g->store, &stops) == WP_MESSAGE_DONE);
+    wpt_gate_open(&g->gate, SIZE_MAX);
+    WPT_AWAIT(atomic_load(&g->finish) == WP_E_STOPPED); /* the other's */
+}
+
+enum { STOPPERS = 10 };
 
 /* proves: OBX-116 */
 static void test_stop__from_ten_threads_at_once__all_return(void **state)
@@ -784,15 +927,12 @@ static void test_stop__from_ten_threads_at_once__all_return(void **state)
     enqueue(g, 1);
     start_at_gate(g, 2, 1);
     for (int i = 0; i < STOPPERS; i++) {
-        stoppers[i] = (stopper){.worker = g->worker};
-        WPT_OK(wp__thread_start(&stoppers[i].thread, "stop", stop_it, &stoppers[i], WPT_ERR));
+        stopper_start(&stoppers[i], g->worker, 60000);
     }
     WPT_AWAIT(wp_delivery_cancelled(atomic_load(&g->delivery)) == WP_CANCEL_STOP);
     wpt_gate_open(&g->gate, SIZE_MAX);
-    for (int i = 0; i < STOPPERS; i++) {
-        wp__thread_join(&stoppers[i].thread);
-        assert_int_equal(stoppers[i].st, WP_OK);
-    }
+    for (int i = 0; i < STOPPERS; i++)
+        stopper_join(&stoppers[i], 0);
     assert_int_equal(counter(g, WP_COUNTER_ACKED), 1);
 }
 
@@ -1149,7 +1289,9 @@ int main(void)
         GROUND(test_next_cancelled__cancelled_before_anyone_asked__is_told),
         GROUND(test_finish__bad_outcomes_and_delays__are_refused),
         GROUND(test_finish__after_the_worker_was_freed__is_stopped),
-        GROUND(test_stop__by_the_thread_that_pulled__does_not_wait_for_itself),
+        GROUND(test_stop__by_the_thread_that_pulled__finds_it_abandoned_at_the_deadline),
+        GROUND(test_stop__pulled_one_is_with_another_thread__waits_for_its_outcome),
+        GROUND(test_stop__handler_not_called_yet__is_not_called_afterwards),
         GROUND(test_delivery__freed_unfinished__is_retried),
         GROUND(test_delivery__freed_unfinished_at_the_limit__is_a_dead_letter),
         GROUND(test_handler__finishes_twice__the_first_counts),
@@ -1167,6 +1309,9 @@ int main(void)
         GROUND(test_stop__before_the_start__ends_it),
         GROUND(test_stop__deadlines_out_of_range__are_refused),
         GROUND(test_stop__from_a_handler__its_own_outcome_still_counts),
+        GROUND(test_stop__from_two_handlers_at_once__both_outcomes_count),
+        GROUND(test_stop__from_two_handlers_that_finished_before__neither_waits_for_the_other),
+        GROUND(test_stop__deadline_passes_while_a_handler_stops__that_one_may_finish),
         GROUND(test_stop__from_ten_threads_at_once__all_return),
         GROUND(test_stop__started_and_stopped_many_times__no_thread_or_descriptor_stays),
         GROUND(test_run__several_host_threads__all_return_when_it_stops),

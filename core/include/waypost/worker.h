@@ -85,8 +85,11 @@ WP_API void wp_worker_wake(wp_worker *worker);
 
 /** Stop: claim no more, give unstarted work back at once, let running handlers finish, write their
  * outcomes. Returns by the deadline, whatever handlers and the database do. No handler is called
- * after it returned. May be called from any thread, from a handler (which is not waited for),
- * again, and before the start.
+ * after it returned. May be called from any thread, again, and before the start.
+ *
+ * A handler may call it: it is not waited for, nor are others that are inside this call, and it may
+ * still finish afterwards. Deliveries taken with wp_worker_next() are waited for like any other,
+ * also by the thread that took them: it finishes them first, or finds them abandoned.
  * @param abandoned   may be NULL; gets the number of deliveries that were still running
  * @param deadline_ms 0 to 86,400,000 */
 WP_API wp_status wp_worker_stop(size_t *abandoned, wp_worker *worker, int64_t deadline_ms,

@@ -10,6 +10,13 @@ void *wp__dispatch_self(void)
     return &self;
 }
 
+static _Thread_local const wp_worker *made_for;
+
+bool wp__dispatch_is_thread_of(const wp_worker *worker)
+{
+    return made_for == worker;
+}
+
 /* A message that must not be handed out: waited too long for its lease, or expired meanwhile. */
 static bool set_aside(wp_delivery *delivery, int64_t now)
 {
@@ -42,7 +49,6 @@ wp_delivery *wp__dispatch_take(wp_worker *worker)
         wp__list_push(&worker->out, delivery);
         delivery->state = WP__OUT;
         delivery->out_at = now;
-        delivery->taken_by = wp__dispatch_self();
         if (delivery->topic && delivery->topic->options.timeout_ms)
             delivery->timeout_at = now + delivery->topic->options.timeout_ms * 1000;
         group->out++;
@@ -102,16 +108,40 @@ static void finish_for(wp_delivery *delivery, wp_outcome outcome, const char *re
     wp_error_free(err);
 }
 
+/* The handler is about to be called on this thread. False if it was given up meanwhile: no handler
+ * is called after a stop. */
+static bool begin_handling(wp_delivery *delivery)
+{
+    bool begins;
+    wp__mutex_lock(&delivery->worker->mutex);
+    begins = delivery->state == WP__OUT;
+    if (begins)
+        atomic_store(&delivery->handled_by, wp__dispatch_self());
+    wp__mutex_unlock(&delivery->worker->mutex);
+    return begins;
+}
+
+static wp_outcome call_handler(wp_delivery *delivery)
+{
+    wp_outcome outcome = delivery->topic->fn(delivery, delivery->topic->user);
+    atomic_store(&delivery->handled_by, NULL);
+    return outcome;
+}
+
 void wp__dispatch_handle(wp_delivery *delivery)
 {
     wp__topic *topic = delivery->topic;
     wp_worker *worker = delivery->worker;
+    if (!begin_handling(delivery)) {
+        wp_delivery_free(delivery);
+        return;
+    }
     WP__LOG(worker->log, WP_LOG_INFO, "handling", WP__F_TEXT("StoreId", wp_store_id(worker->store)),
             WP__F_TEXT("WorkerId", worker->name), WP__F_TEXT("Topic", delivery->message->topic),
             WP__F_ID("MessageId", &delivery->message->id),
             WP__F_INT("Attempt", delivery->message->attempt));
     if (topic && topic->fn) {
-        wp_outcome outcome = topic->fn(delivery, topic->user);
+        wp_outcome outcome = call_handler(delivery);
         if (outcome != WP_OUTCOME_DEFERRED)
             finish_for(delivery, outcome, NULL);
     } else {
@@ -162,6 +192,7 @@ wp_status wp_worker_run(wp_worker *worker, wp_error **err)
 static void *thread_main(void *arg)
 {
     wp_worker *worker = arg;
+    made_for = worker;
     (void)run_until_stopped(worker, NULL);
     wp__worker_leave(worker);
     wp__mutex_lock(&worker->mutex);

@@ -25,33 +25,49 @@ static void begin_stop(wp_worker *worker)
     wp__waiter_signal(worker->keeper_waiter);
 }
 
-/* Deliveries that this thread itself is handling: a handler that stops the worker cannot wait for
- * itself. @locks mutex */
-static size_t own(const wp_worker *worker)
+/* True if this thread runs one of the worker's handlers. @locks mutex */
+static bool is_in_handler(const wp_worker *worker)
+{
+    for (const wp_delivery *d = worker->out.first; d; d = d->next)
+        if (atomic_load(&d->handled_by) == wp__dispatch_self())
+            return true;
+    return false;
+}
+
+/* Handlers that are inside wp_worker_stop() must not be waited for there: neither by themselves nor
+ * by one another. @locks mutex */
+static void mark_stopping(wp_worker *worker, bool stopping)
+{
+    for (wp_delivery *d = worker->out.first; d; d = d->next)
+        if (atomic_load(&d->handled_by) == wp__dispatch_self())
+            d->stopping = stopping;
+}
+
+/* @locks mutex */
+static size_t count_stopping(const wp_worker *worker)
 {
     size_t count = 0;
     for (const wp_delivery *d = worker->out.first; d; d = d->next)
-        count += d->taken_by == wp__dispatch_self();
+        count += d->stopping;
     return count;
 }
 
-static size_t own_threads(const wp_worker *worker)
+/* True if none of the worker's own threads runs; if this is one of them, but those that wait here,
+ * too. @locks mutex */
+static bool threads_done(const wp_worker *worker)
 {
-    for (size_t i = 0; i < worker->thread_count; i++)
-        if (wp__thread_is_self(&worker->threads[i]))
-            return 1;
-    return 0;
+    return worker->threads_running <=
+           (wp__dispatch_is_thread_of(worker) ? worker->threads_stopping : 0);
 }
 
 /* True once there is nothing more to wait for. @locks mutex */
 static bool quiet(const wp_worker *worker)
 {
-    if (worker->out.count > own(worker) || worker->finished.count || worker->writing)
+    if (worker->out.count > count_stopping(worker) || worker->finished.count || worker->writing)
         return false;
-    if (own(worker))
+    if (is_in_handler(worker))
         return true; /* pump and keeper go on until our own handler has returned */
-    return !worker->pump_running && !worker->keeper_running &&
-           worker->threads_running <= own_threads(worker);
+    return !worker->pump_running && !worker->keeper_running && threads_done(worker);
 }
 
 /* The time is over: give up handlers that still run. @locks mutex */
@@ -61,8 +77,8 @@ static size_t abandon(wp_worker *worker)
     wp_delivery *next;
     for (wp_delivery *d = worker->out.first; d; d = next) {
         next = d->next;
-        if (d->taken_by == wp__dispatch_self())
-            continue;
+        if (d->stopping)
+            continue; /* it will return, now that the others are given up */
         wp__delivery_cancel(d, WP_CANCEL_LEASE_LOST);
         wp__delivery_detach(d);
         count++;
@@ -87,8 +103,7 @@ static void interrupt(wp_worker *worker)
  * @locks mutex */
 static bool threads_ended(const wp_worker *worker, bool abandoned)
 {
-    return !worker->pump_running && !worker->keeper_running &&
-           (abandoned || worker->threads_running <= own_threads(worker));
+    return !worker->pump_running && !worker->keeper_running && (abandoned || threads_done(worker));
 }
 
 /* Join what has ended, let go of what has not. One caller does it. */
@@ -122,12 +137,14 @@ static void collect_threads(wp_worker *worker)
     free(threads);
 }
 
-/* A delivery that its last owner holds while it frees the worker is not in a handler. */
+/* Whoever frees the worker is in no handler, whatever it says: none is spared. */
 static void disown(wp_worker *worker)
 {
     wp__mutex_lock(&worker->mutex);
-    for (wp_delivery *d = worker->out.first; d; d = d->next)
-        d->taken_by = NULL;
+    for (wp_delivery *d = worker->out.first; d; d = d->next) {
+        atomic_store(&d->handled_by, NULL);
+        d->stopping = false;
+    }
     wp__mutex_unlock(&worker->mutex);
 }
 
@@ -137,11 +154,31 @@ void wp__worker_end(wp_worker *worker)
     (void)wp_worker_stop(NULL, worker, 0, NULL);
 }
 
+/* Wait for what still runs, and at the deadline give it up. Returns how many deliveries were given
+ * up. @locks mutex */
+static size_t wait_and_abandon(wp_worker *worker, int64_t deadline)
+{
+    size_t count;
+    while (!quiet(worker) && wp__cond_wait_until(&worker->settled, &worker->mutex, deadline))
+        continue;
+    if (quiet(worker))
+        return 0;
+    count = abandon(worker);
+    if (count_stopping(worker))
+        return count; /* pump and keeper go on for these */
+    interrupt(worker);
+    deadline = wp__real_mono_us() + GRACE_US;
+    while (!threads_ended(worker, count > 0) &&
+           wp__cond_wait_until(&worker->settled, &worker->mutex, deadline))
+        continue;
+    return count;
+}
+
 wp_status wp_worker_stop(size_t *abandoned, wp_worker *worker, int64_t deadline_ms, wp_error **err)
 {
     size_t count = 0;
     int64_t deadline;
-    bool mine;
+    bool last;
     wp_status st = wp__worker_check(worker, err);
     if (st != WP_OK)
         return st;
@@ -152,24 +189,18 @@ wp_status wp_worker_stop(size_t *abandoned, wp_worker *worker, int64_t deadline_
     wp__worker_ref(worker);
     wp__mutex_lock(&worker->mutex);
     begin_stop(worker);
-    while (!quiet(worker) && wp__cond_wait_until(&worker->settled, &worker->mutex, deadline))
-        continue;
-    if (!quiet(worker)) {
-        count = abandon(worker);
-        if (!own(worker)) {
-            interrupt(worker);
-            deadline = wp__real_mono_us() + GRACE_US;
-            while (!threads_ended(worker, count > 0) &&
-                   wp__cond_wait_until(&worker->settled, &worker->mutex, deadline))
-                continue;
-        }
-    }
-    mine = !own(worker);
-    if (mine)
+    worker->threads_stopping += wp__dispatch_is_thread_of(worker);
+    mark_stopping(worker, true);
+    wp__cond_broadcast(&worker->settled); /* there is one less to wait for */
+    count = wait_and_abandon(worker, deadline);
+    last = count_stopping(worker) == 0;
+    if (last)
         worker->state = WP__STOPPED;
+    mark_stopping(worker, false);
+    worker->threads_stopping -= wp__dispatch_is_thread_of(worker);
     wp__cond_broadcast(&worker->cancels);
     wp__mutex_unlock(&worker->mutex);
-    if (mine)
+    if (last)
         collect_threads(worker);
     wp__log_pump(worker->log);
     wp__worker_unref(worker);

@@ -71,8 +71,9 @@ struct wp_delivery {
     int64_t timeout_at;
     int64_t out_at;
     int64_t finished_at;
-    int64_t now_us; /* the database's now at claimed_at */
-    void *taken_by; /* identifies the thread that took it */
+    int64_t now_us;             /* the database's now at claimed_at */
+    _Atomic(void *) handled_by; /* while its handler runs: identifies the thread; not guarded */
+    bool stopping;              /* its handler is inside wp_worker_stop() */
     wp__finish_kind finish;
     char *reason;
     int64_t delay_us; /* 0: backoff */
@@ -144,6 +145,7 @@ struct wp_worker {
     wp__thread *threads; /* wp_worker_start() */
     size_t thread_count;
     size_t threads_running;
+    size_t threads_stopping; /* of them, inside wp_worker_stop() */
 
     /* the pump's own */
     int64_t change_number;
@@ -197,8 +199,10 @@ void wp__delivery_detach(wp_delivery *delivery);
 wp_delivery *wp__dispatch_take(wp_worker *worker);
 /* Run its handler on this thread, and drop the reference. */
 void wp__dispatch_handle(wp_delivery *delivery);
-/* An identity for the calling thread. */
+/* An identity for the calling thread, as long as it lives. */
 void *wp__dispatch_self(void);
+/* Whether it is one that wp_worker_start() made for this worker. */
+bool wp__dispatch_is_thread_of(const wp_worker *worker);
 
 /* ---- flush.c ---- */
 /* The outcomes of one transaction. */
@@ -236,8 +240,7 @@ void wp__pump_work_made(wp_worker *worker);
 void wp__pump_close(wp_worker *worker);
 
 /* ---- stop.c ---- */
-/* Stop with no time to wait, from no handler: deliveries that are out are given up, also those that
- * this thread has taken. */
+/* Stop with no time to wait, from no handler: all deliveries that are out are given up. */
 void wp__worker_end(wp_worker *worker);
 
 /* ---- keeper.c ---- */
