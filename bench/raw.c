@@ -7,7 +7,7 @@
 
 #include "base/heap.h"
 #include "bench.h"
-#include "op/sql.h"
+#include "op/engine.h"
 
 enum { LEASE_US = 30000000 };
 
@@ -30,7 +30,7 @@ void bench_bind_owner(sqlite3_stmt *statement, const bench_raw *raw)
 
 static sqlite3_stmt *prepare(sqlite3 *db, const wp__sql_set *set, wp__sql_id id)
 {
-    return bench_prepare(db, wp__sql_get(set, id)->style[WP_PARAM_NAMED - 1].text);
+    return bench_prepare(db, wp__sql_get(set, id, WP_PARAM_NAMED)->text);
 }
 
 /* What does not change from call to call is bound once. */
@@ -61,7 +61,8 @@ void bench_raw_open(bench_raw *raw, const char *path, size_t batch)
     if (!raw->text || !raw->batch)
         bench_die("out of memory");
     wp_id_new(&raw->owner);
-    bench_ok(wp__sql_set_new(&set, wp__sql_sqlite, &names, &err), err, "statements");
+    bench_ok(wp__sql_set_new(&set, wp__engine_sqlite.statements, &names, &err), err, "statements");
+    bench_ok(wp__sql_set_style(set, WP_PARAM_NAMED, &err), err, "statements");
     raw->begin = bench_prepare(raw->db, "BEGIN IMMEDIATE");
     raw->commit = bench_prepare(raw->db, "COMMIT");
     raw->enqueue = prepare(raw->db, set, WP__SQL_OUTBOX_ENQUEUE);

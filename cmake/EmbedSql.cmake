@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Embeds the statements and migrations of sql/ into C, as byte arrays.
 #
-#   sql/statements.txt              the statements, one name a line, the same for every engine
+#   sql/statements.txt              the statements, one name a line; engines that stand after it are
+#                                   the only ones that have it
 #   sql/<engine>/<name>.sql         their text
 #   sql/<engine>/migrations.txt     the migrations in order, one file name a line without .sql
 #   sql/<engine>/migrations/*.sql   their text
@@ -9,9 +10,20 @@
 # A listed file that is missing fails the build, and so does a file that is not listed.
 # Included: defines waypost_embed_sql(). Run with `cmake -P`: writes the files.
 
+cmake_policy(VERSION 3.25)
+
+# The names of a list; with a further argument: those that this engine has.
 function(waypost_sql_names out list)
-    file(STRINGS ${list} names REGEX "^[^#]")
-    list(TRANSFORM names STRIP)
+    file(STRINGS ${list} lines REGEX "^[^#]")
+    set(names)
+    foreach(line IN LISTS lines)
+        string(STRIP "${line}" line)
+        string(REPLACE " " ";" words "${line}")
+        list(POP_FRONT words name)
+        if(NOT ARGN OR NOT words OR ARGN IN_LIST words)
+            list(APPEND names ${name})
+        endif()
+    endforeach()
     set(seen ${names})
     list(REMOVE_DUPLICATES seen)
     if(NOT seen STREQUAL names)
@@ -35,8 +47,7 @@ endfunction()
 
 if(CMAKE_SCRIPT_MODE_FILE)
     # cmake -D DIR=sql -D ENGINE=sqlite -D OUT=file.c -P EmbedSql.cmake; without ENGINE: the ids
-    cmake_policy(VERSION 3.25)
-    waypost_sql_names(names ${DIR}/statements.txt)
+    waypost_sql_names(names ${DIR}/statements.txt ${ENGINE})
     set(note "/* Generated from sql/ by cmake/EmbedSql.cmake. */\n")
     if(NOT ENGINE)
         set(body "${note}#ifndef WP__SQL_IDS_H\n#define WP__SQL_IDS_H\n\n")
@@ -82,7 +93,7 @@ set(WAYPOST_EMBED_SQL_SCRIPT ${CMAKE_CURRENT_LIST_FILE})
 
 # Check that the .sql files of a directory are exactly the listed ones, and return their paths.
 function(waypost_sql_check out dir list)
-    waypost_sql_names(names ${list})
+    waypost_sql_names(names ${list} ${ARGN})
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list})
     file(GLOB present CONFIGURE_DEPENDS ${dir}/*.sql)
     set(listed ${names})
@@ -116,7 +127,7 @@ function(waypost_embed_sql out)
         COMMENT "Naming SQL statements" VERBATIM)
     foreach(engine IN LISTS ARGN)
         set(migrations ${dir}/${engine}/migrations.txt)
-        waypost_sql_check(texts ${dir}/${engine} ${statements})
+        waypost_sql_check(texts ${dir}/${engine} ${statements} ${engine})
         waypost_sql_check(migration_texts ${dir}/${engine}/migrations ${migrations})
         add_custom_command(
             OUTPUT ${generated}/sql_${engine}.c

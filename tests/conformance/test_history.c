@@ -387,9 +387,10 @@ static void step_reap(history *h)
         if (m->status != WP_MESSAGE_IN_PROGRESS || m->locked_until > now)
             continue;
         expected++;
-        if (m->attempt + 1 >= MAX_ATTEMPTS) {
+        if ((m->expires_at && m->expires_at <= now) || m->attempt + 1 >= MAX_ATTEMPTS) {
             m->attempt++;
-            model_finish(h, m, WP_MESSAGE_FAILED, "lease expired");
+            model_finish(h, m, WP_MESSAGE_FAILED,
+                         m->expires_at && m->expires_at <= now ? "expired" : "lease expired");
         } else {
             model_retry(m, now + backoff(m->attempt), "lease expired");
         }

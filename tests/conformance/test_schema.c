@@ -213,7 +213,7 @@ static void test_names__as_configured__are_what_the_tables_are_called(void **sta
 /* proves: BND-004 */
 static void test_open__bad_urls__are_configuration_errors(void **state)
 {
-    static const char *const bad[] = {"", "sqlite", "sqlite:", "postgres://x", "app.db"};
+    static const char *const bad[] = {"", "sqlite", "sqlite:", "mysql://x", "app.db"};
     bed *b = *state;
     wp_store *store = NULL;
     for (size_t i = 0; i < WPT_COUNT(bad); i++)

@@ -4,7 +4,7 @@
 
 #include <stdatomic.h>
 
-#include "op/sql.h"
+#include "op/engine.h"
 
 enum { PROCESSES = 16, FRESH_FILES = FAULT_ROUNDS(10), MESSAGES = FAULT_ROUNDS(2000) };
 
@@ -74,7 +74,7 @@ static void test_deploy__16_processes_at_once__one_schema_one_row_per_migration(
         char *got;
         (void)snprintf(path, sizeof path, "%s.%d", p->path, i);
         deploy_at_once(path);
-        assert_int_equal(count_of(path, JOURNAL), wp__sql_sqlite_migration_count);
+        assert_int_equal(count_of(path, JOURNAL), *wp__engine_sqlite.migration_count);
         got = schema_of(path);
         assert_string_equal(got, want);
         sqlite3_free(got);
@@ -125,7 +125,7 @@ static void test_deploy__beside_workers__they_go_on(void **state)
     AWAIT(count_of(p->path, DONE) == MESSAGES);
     for (int i = 0; i < 2; i++)
         assert_ended_well(&workers[i]);
-    assert_int_equal(count_of(p->path, JOURNAL), wp__sql_sqlite_migration_count);
+    assert_int_equal(count_of(p->path, JOURNAL), *wp__engine_sqlite.migration_count);
     wp_store_close(store);
 }
 
@@ -143,7 +143,7 @@ static void test_deploy__again__changes_nothing(void **state)
     wp_store_close(fault_store(p->path, "store.deploy=true"));
     after = schema_of(p->path);
     assert_string_equal(after, before);
-    assert_int_equal(count_of(p->path, JOURNAL), wp__sql_sqlite_migration_count);
+    assert_int_equal(count_of(p->path, JOURNAL), *wp__engine_sqlite.migration_count);
     MUST_OK(wp_outbox_get(&info, store, &id, &must_err));
     wp_outbox_info_free(info);
     sqlite3_free(before);
@@ -208,7 +208,7 @@ static void test_open__newer_schema__is_accepted(void **state)
     fault_deploy(p->path);
     after = schema_of(p->path);
     assert_string_equal(after, before);
-    assert_int_equal(app_int(db, JOURNAL), wp__sql_sqlite_migration_count + 1);
+    assert_int_equal(app_int(db, JOURNAL), *wp__engine_sqlite.migration_count + 1);
     (void)sqlite3_close(db);
     sqlite3_free(before);
     sqlite3_free(after);

@@ -129,7 +129,7 @@ static void test_op__both_styles__name_each_parameter(void **state)
     WPT_OK(wp_op_set_paramstyle(named, WP_PARAM_NAMED, WPT_ERR));
     WPT_OK(wp_op_set_paramstyle(qmark, WP_PARAM_QMARK, WPT_ERR));
     WPT_STATUS(wp_op_set_paramstyle(qmark, (wp_paramstyle)0, WPT_ERR), WP_E_ARGUMENT);
-    WPT_STATUS(wp_op_set_paramstyle(qmark, (wp_paramstyle)3, WPT_ERR), WP_E_ARGUMENT);
+    WPT_STATUS(wp_op_set_paramstyle(qmark, (wp_paramstyle)7, WPT_ERR), WP_E_ARGUMENT);
     assert_true(next(qmark));
     assert_true(next(named));
     for (const char *at = wp_op_sql(qmark); *at; at++)

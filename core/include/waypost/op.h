@@ -25,12 +25,16 @@ typedef struct wp_op wp_op;
 
 /** How parameters are written in the statement text. */
 typedef enum wp_paramstyle {
-    WP_PARAM_QMARK = 1, /**< `?`, one value for each, in order */
-    WP_PARAM_NAMED = 2  /**< `:name`, with wp_op_param_name(); each name once */
+    WP_PARAM_QMARK = 1,    /**< `?`, one value for each, in order */
+    WP_PARAM_NAMED = 2,    /**< `:name`, with wp_op_param_name(); each name once */
+    WP_PARAM_NUMERIC = 3,  /**< `$1`, the number of the parameter; each once */
+    WP_PARAM_FORMAT = 4,   /**< `%s`, one value for each, in order; `%%` is a percent sign */
+    WP_PARAM_PYFORMAT = 5, /**< `%(name)s`; each name once; `%%` is a percent sign */
+    WP_PARAM_AT = 6        /**< `@name`; each name once */
 } wp_paramstyle;
 
-/** The type of a parameter's value. Times and ids come in the engine's form (SQLite: microseconds
- * UTC as an integer, and 16 bytes). */
+/** The type of a parameter's value. Times are microseconds UTC since 1970. Ids come in the engine's
+ * form: 16 bytes on SQLite, text on PostgreSQL, which gets no bytes at all. */
 typedef enum wp_value_type {
     WP_VALUE_NULL = 0,
     WP_VALUE_INT64 = 1,

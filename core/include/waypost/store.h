@@ -9,6 +9,7 @@
 #include <waypost/config.h>
 
 struct sqlite3;
+struct pg_conn;
 
 WP_BEGIN_DECLS
 
@@ -39,6 +40,9 @@ WP_API const char *wp_store_id(const wp_store *store);
  * or a `file:` URI for `sqlite::memory:`. Borrowed. */
 WP_API const char *wp_store_location(const wp_store *store);
 
+/** The engine that the store is on: "sqlite", "postgresql". A constant. */
+WP_API const char *wp_store_engine(const wp_store *store);
+
 /** Create or upgrade the schema that the configuration names, and nothing else. Repeatable; safe
  * with many processes at once. Old workers go on while it runs.
  * @return as wp_store_open(). */
@@ -53,6 +57,12 @@ WP_API wp_status wp_schema_deploy(const wp_config *config, wp_error **err);
  * @return WP_OK; WP_E_ARGUMENT: `db` is NULL; WP_E_STATE: the store is closed or forked. */
 WP_API wp_status wp_conn_borrow_sqlite(wp_conn **out, wp_store *store, struct sqlite3 *db,
                                        wp_error **err);
+/** Lend an open libpq connection (`PGconn *`), as wp_conn_borrow_sqlite() does. Nothing is prepared
+ * or set on it. After an error its transaction is aborted, as after any failed statement.
+ * @return WP_OK; WP_E_ARGUMENT: `db` is NULL, or the store is on another engine; WP_E_STATE: the
+ *         store is closed or forked. */
+WP_API wp_status wp_conn_borrow_pq(wp_conn **out, wp_store *store, struct pg_conn *db,
+                                   wp_error **err);
 /** Give the connection back. It stays open, its transaction too. */
 WP_API void wp_conn_free(WP_OWN wp_conn *conn);
 

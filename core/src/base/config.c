@@ -53,7 +53,9 @@ static const choice level_choices[] = {{"debug", WP_LOG_DEBUG},     {"info", WP_
 /* Grouped by the part of the key before the dot, as the documentation is. */
 static const property properties[] = {
     {"store.url", PROP_TEXT, AT(store_url), 0, 4096, "", NULL, false,
-     "The database: `sqlite:PATH` or `sqlite::memory:`. Must be set before a store is opened."},
+     "The database: `sqlite:PATH`, `sqlite::memory:` or `postgresql://USER@HOST:PORT/DATABASE` "
+     "with "
+     "any libpq parameter. Must be set before a store is opened."},
     {"store.id", PROP_TEXT, AT(store_id), 1, 255, "default", NULL, false,
      "Names the store in log records and metrics."},
     {"store.schema", PROP_PREFIX, AT(store_schema), 1, 63, "infra", NULL, false,
@@ -67,6 +69,20 @@ static const property properties[] = {
      "The most database connections the store keeps for itself."},
     {"store.busy_timeout_ms", PROP_INT, AT(busy_ms), 0, 600000, "10000", NULL, false,
      "How long to wait for another writer before giving up, in milliseconds."},
+    {"store.connect_timeout_ms", PROP_INT, AT(connect_ms), 1, 600000, "10000", NULL, false,
+     "How long to wait for a connection to a database server, in milliseconds."},
+    {"store.response_timeout_ms", PROP_INT, AT(answer_ms), 1, DAY_MS, "30000", NULL, false,
+     "How long a database server may take to answer a statement before its connection is given up "
+     "as dead, in milliseconds. A worker's own connections wait a third of its lease at most."},
+    {"store.prepared_statements", PROP_BOOL, AT(prepare), 0, 1, "true", NULL, false,
+     "Prepare statements on connections of the store's own to a database server. Where a proxy "
+     "does "
+     "not keep them, this is found out and they are used no more; switch it off to not even try."},
+    {"store.signals", PROP_BOOL, AT(signals), 0, 1, "true", NULL, false,
+     "Tell workers in other processes of new messages where the database has a way to (PostgreSQL: "
+     "NOTIFY, without data, at most one every 20 ms from one store). Off: they find them by "
+     "polling. "
+     "A transaction that has signalled cannot be prepared for a two-phase commit."},
     {"store.sqlite_synchronous", PROP_ENUM, AT(synchronous), 0, 0, "full", sync_choices, false,
      "SQLite's `synchronous` for what the store itself commits. With `normal`, a power failure may "
      "undo the last commits (in WAL mode); never with `full`. What the app commits is the app's "

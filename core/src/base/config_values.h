@@ -26,13 +26,17 @@ typedef struct wp__worker_options {
 
 /* Keys, ranges and defaults are in the property table. Texts are never NULL; "" is unset. */
 struct wp_config {
-    char *store_url; /* sqlite:PATH or sqlite::memory: */
+    char *store_url; /* sqlite:PATH, sqlite::memory:, postgresql://... */
     char *store_id;
     char *store_schema;
     char *outbox_table;
     bool store_deploy;
     int64_t pool_size;
-    int64_t busy_ms;     /* store.busy_timeout_ms: how long to wait for another writer */
+    int64_t busy_ms; /* store.busy_timeout_ms: how long to wait for another writer */
+    int64_t connect_ms;
+    int64_t answer_ms;   /* store.response_timeout_ms */
+    bool prepare;        /* store.prepared_statements */
+    bool signals;        /* tell other processes of new work */
     int64_t synchronous; /* WP__SYNC_* */
     int64_t log_level;   /* a wp_log_level, or WP__LOG_OFF */
 

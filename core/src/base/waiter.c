@@ -26,6 +26,7 @@ struct wp__waiter {
     wp__clock_sleeper sleeper;
     int event_fd;
     int inotify_fd;        /* -1: no watch */
+    int input_fd;          /* someone else's; -1: none */
     char *name;            /* of the database file, without its directory */
     atomic_bool signalled; /* set before the eventfd is written, cleared after it is read */
 };
@@ -51,6 +52,7 @@ wp_status wp__waiter_new(wp__waiter **out, wp_clock *clock, wp_error **err)
     if (!waiter)
         return wp__fail_nomem(err);
     waiter->inotify_fd = -1;
+    waiter->input_fd = -1;
     waiter->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (waiter->event_fd < 0) {
         const int code = errno;
@@ -204,12 +206,26 @@ void wp__waiter_signal(wp__waiter *waiter)
         write_event(waiter);
 }
 
+void wp__waiter_watch_input(wp__waiter *waiter, int fd)
+{
+    waiter->input_fd = fd;
+}
+
+static bool has_input(const wp__waiter *waiter)
+{
+    struct pollfd p = {waiter->input_fd, POLLIN, 0};
+    return waiter->input_fd >= 0 && poll(&p, 1, 0) > 0;
+}
+
 /* Sleep in poll() for up to `us`, WP__FOREVER without limit. */
 static void sleep_us(const wp__waiter *waiter, int64_t us)
 {
-    struct pollfd fds[2] = {{waiter->event_fd, POLLIN, 0}, {waiter->inotify_fd, POLLIN, 0}};
+    struct pollfd fds[] = {{waiter->event_fd, POLLIN, 0},
+                           {waiter->inotify_fd, POLLIN, 0},
+                           {waiter->input_fd, POLLIN, 0}};
     const struct timespec limit = {(time_t)(us / 1000000), (long)(us % 1000000) * 1000};
-    (void)ppoll(fds, 2, us == WP__FOREVER ? NULL : &limit, NULL); /* skips a negative fd */
+    (void)ppoll(fds, sizeof fds / sizeof fds[0], us == WP__FOREVER ? NULL : &limit,
+                NULL); /* skips a negative fd */
 }
 
 /* Take what is pending. The eventfd is read before the flag is cleared: a signal between the two
@@ -223,6 +239,8 @@ static unsigned take(wp__waiter *waiter)
         woke |= WP__WOKE_SIGNAL;
     if (read_changes(waiter))
         woke |= WP__WOKE_CHANGE;
+    if (has_input(waiter))
+        woke |= WP__WOKE_INPUT;
     return woke;
 }
 

@@ -15,7 +15,8 @@ typedef struct wp__waiter wp__waiter;
 enum {
     WP__WOKE_DEADLINE = 0,
     WP__WOKE_SIGNAL = 1, /* bit */
-    WP__WOKE_CHANGE = 2  /* bit */
+    WP__WOKE_CHANGE = 2, /* bit */
+    WP__WOKE_INPUT = 4   /* bit */
 };
 
 wp_status wp__waiter_new(wp__waiter **out, wp_clock *clock, wp_error **err);
@@ -29,6 +30,10 @@ bool wp__waiter_watch(wp__waiter *waiter, const char *path);
 /* False without a watch, also once the directory is gone or was renamed (which is reported as a
  * change): the caller polls. The waiting thread. */
 bool wp__waiter_is_watching(const wp__waiter *waiter);
+
+/* Wake when a descriptor that someone else owns becomes readable, too; -1: none any more. It is not
+ * read: the caller does that before it waits again. The waiting thread. */
+void wp__waiter_watch_input(wp__waiter *waiter, int fd);
 
 /* Wake the waiter now, or at its next wait. Any thread. Costs no system call when it is awake and
  * already signalled. */

@@ -2,6 +2,8 @@
 /* Running operations on connections: transactions, and retries where they are ours. */
 #include "db/driver.h"
 
+#include <string.h>
+
 #include "base/thread.h"
 #include "db/store.h"
 
@@ -9,7 +11,7 @@ static wp_status run_statements(wp_conn *conn, wp_op *op, wp_error **err)
 {
     bool more = false;
     wp_status st;
-    op->style = WP_PARAM_NAMED;
+    op->style = conn->driver->style;
     while ((st = wp__op_next(&more, op, err)) == WP_OK && more)
         if ((st = conn->driver->execute(conn, op, err)) != WP_OK)
             break;
@@ -37,6 +39,15 @@ static void back_off(int attempt)
     wp__sleep_us((int64_t)(ceiling / 2 + wp__random() % (ceiling / 2)));
 }
 
+/* A unique violation that only means that another connection was faster, maybe one of ours that was
+ * lost on the way (SQLSTATE 23505, and 23000 of the engines that do not tell them apart). */
+static bool lost_race(const wp_op *op, const wp_error *err)
+{
+    const char *sqlstate = wp_error_sqlstate(err);
+    return (op->cls->races || op->unsure) &&
+           (strcmp(sqlstate, "23505") == 0 || strcmp(sqlstate, "23000") == 0);
+}
+
 wp_status wp__conn_run(wp_conn *conn, wp_op *op, wp_error **err)
 {
     int64_t give_up;
@@ -48,8 +59,7 @@ wp_status wp__conn_run(wp_conn *conn, wp_op *op, wp_error **err)
         wp_error *cause = NULL;
         bool again;
         st = run_in_transaction(conn, op, &cause);
-        again = st != WP_OK && wp_error_retriable(cause) && !wp_error_outcome_unknown(cause) &&
-                !conn->broken;
+        again = st != WP_OK && !conn->broken && (wp_error_retriable(cause) || lost_race(op, cause));
         /* A driver that waits for locks has used up the busy time by now; what comes back sooner is
          * rare, such as a snapshot conflict, and worth a few quick tries. */
         if (!again || attempt >= 5 || wp__real_mono_us() >= give_up) {
@@ -79,13 +89,35 @@ wp_status wp__conn_run_all(wp_conn *conn, wp_op *const *ops, size_t count, wp_er
 
 wp_status wp__store_run(wp_store *store, wp_conn *conn, wp_op *op, wp_error **err)
 {
-    wp_conn *pooled = NULL;
-    wp_status st;
+    int64_t give_up;
     if (conn)
         return wp__conn_run(conn, op, err);
-    if ((st = wp__pool_take(&pooled, store, err)) != WP_OK)
-        return st;
-    st = wp__conn_run(pooled, op, err);
-    wp__pool_give(store, pooled);
-    return st;
+    give_up = wp__real_mono_us() + wp__store_busy_us(store);
+    for (int attempt = 0;; attempt++) {
+        wp_conn *pooled = NULL;
+        wp_error *cause = NULL;
+        wp_status st = wp__pool_take(&pooled, store, &cause);
+        bool again = false;
+        if (st == WP_OK) {
+            st = wp__conn_run(pooled, op, &cause);
+            /* The connection died. What may have been committed is run again only by an operation
+             * that finds out. */
+            again = st != WP_OK && pooled->broken && pooled->driver->alive &&
+                    wp_error_retriable(cause) &&
+                    (!wp_error_outcome_unknown(cause) || op->cls->checks);
+            if (wp_error_outcome_unknown(cause))
+                op->unsure = true;
+            wp__pool_give(store, pooled);
+        } else {
+            again = attempt > 0 && wp_error_retriable(cause); /* it was there before */
+        }
+        if (!again || attempt >= 8 || wp__real_mono_us() >= give_up) {
+            if (st != WP_OK)
+                wp__error_move(err, cause);
+            return st;
+        }
+        wp_error_free(cause);
+        wp__op_rewind(op);
+        back_off(attempt + 4);
+    }
 }

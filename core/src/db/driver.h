@@ -8,9 +8,21 @@
 
 #include "op/op.h"
 
+/* How a connection is opened. */
+typedef enum wp__open {
+    WP__OPEN_POOL,   /* commits as durable as the store's options say */
+    WP__OPEN_WORKER, /* SQLite: commits that a power failure may undo: the work is done again */
+    WP__OPEN_DEPLOY  /* SQLite: creates the file too, and sets its journal mode to WAL */
+} wp__open;
+
 typedef struct wp__driver {
     const char *name;
+    wp_paramstyle style; /* of its statements */
+    /* A connection to the store's database. */
+    wp_status (*connect)(wp_conn **out, wp_store *store, wp__open how, wp_error **err);
     void (*close)(wp_conn *conn);
+    /* Before an idle connection is used again: whether it still stands. NULL: always. */
+    bool (*alive)(wp_conn *conn);
     wp_status (*begin)(wp_conn *conn, bool write, wp_error **err);
     wp_status (*commit)(wp_conn *conn, wp_error **err);
     void (*rollback)(wp_conn *conn);
@@ -19,10 +31,16 @@ typedef struct wp__driver {
     wp_status (*execute)(wp_conn *conn, wp_op *op, wp_error **err);
     /* Run a text of many statements without parameters. */
     wp_status (*script)(wp_conn *conn, const char *text, wp_error **err);
-    /* A number that differs after another connection committed. */
+    /* A number that differs after another connection committed. NULL: there is none. */
     int64_t (*change_number)(wp_conn *conn);
+    /* Listen to a channel from now on. NULL: there are none. */
+    wp_status (*listen)(wp_conn *conn, const char *channel, wp_error **err);
+    /* Whether something was signalled on it since the last call. */
+    bool (*heard)(wp_conn *conn);
+    /* What becomes readable when something may have been. */
+    int (*descriptor)(wp_conn *conn);
     /* Housekeeping when there is nothing to do (SQLite: truncate the WAL). False: another connection
-     * was in the way. */
+     * was in the way. NULL: none. */
     bool (*tidy)(wp_conn *conn, bool idle);
     /* From any thread: make the call under way, and those that follow, fail soon. */
     void (*interrupt)(wp_conn *conn);
@@ -42,7 +60,8 @@ struct wp_conn {
  * store's busy time lasts. */
 wp_status wp__conn_run(wp_conn *conn, wp_op *op, wp_error **err);
 
-/* Run several in one transaction of ours; all or none. Not retried. */
+/* Run several in one transaction of ours; all or none. Not retried. Where the error says that the
+ * outcome is unknown, all of it may have been committed. */
 wp_status wp__conn_run_all(wp_conn *conn, wp_op *const *ops, size_t count, wp_error **err);
 
 /* Run an operation on `conn`, or on one of the store's pool if it is NULL. */

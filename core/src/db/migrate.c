@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbered, journaled migrations. All that are missing run in one write transaction, which the
- * engine serialises: of many processes that start at once, one does the work and the others find
- * it done. */
+ * engine serialises, by itself or by a lock that is taken first: of many processes that start at
+ * once, one does the work and the others find it done. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,6 @@ typedef struct journal_op {
     wp_op base;
     char *table; /* the journal's bare name */
     const char *name;
-    int64_t now;
     int64_t found; /* 1 if the journal's table exists */
     int64_t applied;
     int64_t number; /* for record */
@@ -33,6 +32,7 @@ static wp_status read_next(wp_op *op, wp_error **err)
     self->step++;
     if (self->step == 1) {
         wp__op_set_text(op, WP__P_NAME, self->table);
+        wp__op_set_text(op, WP__P_SCHEMA, wp__store_names(op->store)->schema);
         wp__op_use(op, WP__SQL_MIGRATION_EXISTS, 1);
     } else if (self->step == 2 && self->found) {
         wp__op_use(op, WP__SQL_MIGRATION_LIST, 2);
@@ -56,13 +56,32 @@ static wp_status read_row(wp_op *op, const wp__value *columns, wp_error **err)
 static const wp__op_class read_class = {
     .next = read_next, .row = read_row, .rewind = journal_rewind, .writes = true, .single = true};
 
-/* Creates the journal. */
+/* Creates the journal; where there are schemas, with the lock held and in its schema. */
 static wp_status create_next(wp_op *op, wp_error **err)
 {
+    journal_op *self = (journal_op *)op;
     (void)err;
-    if (((journal_op *)op)->step++ == 0)
+    self->step++;
+    if (!op->engine->schemas && self->step < 4)
+        self->step = 4;
+    wp__op_set_text(op, WP__P_SCHEMA, wp__store_names(op->store)->schema);
+    if (self->step == 1)
+        wp__op_use(op, WP__SQL_MIGRATION_LOCK, 1);
+    else if (self->step == 2)
+        wp__op_use(op, WP__SQL_MIGRATION_SCHEMA_EXISTS, 1);
+    else if (self->step == 3 && !self->found)
+        wp__op_use(op, WP__SQL_MIGRATION_SCHEMA_CREATE, 0); /* asks for a right: only if need be */
+    else if (self->step <= 4) {
+        self->step = 4;
         wp__op_use(op, WP__SQL_MIGRATION_CREATE, 0);
+    }
     return WP_OK;
+}
+
+static wp_status create_row(wp_op *op, const wp__value *columns, wp_error **err)
+{
+    journal_op *self = (journal_op *)op;
+    return self->step == 2 ? wp__column_int(&self->found, &columns[0], err) : WP_OK;
 }
 
 /* Notes one migration as applied. */
@@ -73,14 +92,17 @@ static wp_status record_next(wp_op *op, wp_error **err)
     if (self->step++ == 0) {
         wp__op_set_int(op, WP__P_NUMBER, self->number);
         wp__op_set_text(op, WP__P_NAME, self->name);
-        wp__op_set_int(op, WP__P_NOW, self->now);
+        wp__op_set_now(op);
         wp__op_use(op, WP__SQL_MIGRATION_RECORD, 0);
     }
     return WP_OK;
 }
 
-static const wp__op_class create_class = {
-    .next = create_next, .rewind = journal_rewind, .writes = true, .single = true};
+static const wp__op_class create_class = {.next = create_next,
+                                          .row = create_row,
+                                          .rewind = journal_rewind,
+                                          .writes = true,
+                                          .single = true};
 static const wp__op_class record_class = {
     .next = record_next, .rewind = journal_rewind, .writes = true, .single = true};
 
@@ -117,9 +139,10 @@ static int64_t number_of(const wp__sql_source *migration)
     return strtoll(migration->name, NULL, 10);
 }
 
-static int64_t newest(void)
+static int64_t newest(const wp_conn *conn)
 {
-    return number_of(&wp__sql_sqlite_migrations[wp__sql_sqlite_migration_count - 1]);
+    const wp__engine *engine = wp__store_engine(conn->store);
+    return number_of(&engine->migrations[*engine->migration_count - 1]);
 }
 
 static wp_status apply(wp_conn *conn, const wp__sql_source *migration, wp_error **err)
@@ -127,7 +150,6 @@ static wp_status apply(wp_conn *conn, const wp__sql_source *migration, wp_error 
     journal_op op = {.name = migration->name, .number = number_of(migration)};
     wp__buf script = {0};
     wp_status st;
-    op.now = wp__store_now_us(conn->store);
     st = wp__sql_render(&script, (const char *)migration->text, migration->len,
                         wp__store_names(conn->store), err);
     if (st == WP_OK)
@@ -142,14 +164,15 @@ static wp_status apply(wp_conn *conn, const wp__sql_source *migration, wp_error 
 
 static wp_status deploy_in_transaction(wp_conn *conn, wp_error **err)
 {
+    const wp__engine *engine = wp__store_engine(conn->store);
     journal_op create = {0};
     int64_t applied = 0;
     wp_status st;
     if ((st = run(conn, &create, &create_class, err)) != WP_OK ||
         (st = read_journal(&applied, conn, err)) != WP_OK)
         return st;
-    for (size_t i = 0; i < wp__sql_sqlite_migration_count && st == WP_OK; i++) {
-        const wp__sql_source *migration = &wp__sql_sqlite_migrations[i];
+    for (size_t i = 0; i < *engine->migration_count && st == WP_OK; i++) {
+        const wp__sql_source *migration = &engine->migrations[i];
         if (number_of(migration) <= applied)
             continue;
         st = apply(conn, migration, err);
@@ -165,7 +188,7 @@ wp_status wp__migrate_deploy(wp_conn *conn, wp_error **err)
 {
     int64_t applied = 0;
     wp_status st = read_journal(&applied, conn, err);
-    if (st != WP_OK || applied >= newest())
+    if (st != WP_OK || applied >= newest(conn))
         return st; /* nothing to do: do not even take the write lock */
     if ((st = conn->driver->begin(conn, true, err)) != WP_OK)
         return st;
@@ -187,11 +210,11 @@ wp_status wp__migrate_verify(wp_conn *conn, wp_error **err)
                         "the database has no Waypost schema named \"%s\": deploy it with "
                         "wp_schema_deploy() or the option store.deploy",
                         wp__store_names(conn->store)->schema);
-    if (applied < newest())
+    if (applied < newest(conn))
         return wp__fail(err, WP_E_SCHEMA,
                         "the Waypost schema \"%s\" is at migration %lld, this library needs %lld: "
                         "deploy it with wp_schema_deploy() or the option store.deploy",
                         wp__store_names(conn->store)->schema, (long long)applied,
-                        (long long)newest());
+                        (long long)newest(conn));
     return WP_OK;
 }

@@ -39,6 +39,10 @@ wp_status wp__pool_take(wp_conn **out, wp_store *store, wp_error **err)
     else
         pool->open++;
     wp__mutex_unlock(&pool->mutex);
+    if (conn && conn->driver->alive && !conn->driver->alive(conn)) {
+        wp__conn_close(conn);
+        conn = NULL;
+    }
     if (conn) {
         *out = conn;
         return WP_OK;

@@ -195,7 +195,7 @@ static wp_status prepared(sqlite3_stmt **out, sqlite_conn *self, const wp_op *op
         int rc = sqlite3_prepare_v3(self->db, wp__op_text(op)->text, -1, SQLITE_PREPARE_PERSISTENT,
                                     slot, NULL);
         if (rc != SQLITE_OK)
-            return fail(self, rc, wp__sql_get(op->sql, op->statement)->name, err);
+            return fail(self, rc, wp__sql_name(op->sql, op->statement), err);
     }
     *out = *slot;
     return WP_OK;
@@ -207,7 +207,7 @@ static wp_status feed_row(sqlite3_stmt *statement, wp_op *op, wp_error **err)
     size_t count = (size_t)sqlite3_column_count(statement);
     if (count != op->columns)
         return wp__fail(err, WP_E_INTERNAL, "%s returns %zu columns, %zu were expected",
-                        wp__sql_get(op->sql, op->statement)->name, count, op->columns);
+                        wp__sql_name(op->sql, op->statement), count, op->columns);
     for (size_t i = 0; i < count; i++)
         read_column(&row[i], statement, (int)i);
     return op->cls->row(op, row, err);
@@ -228,7 +228,7 @@ static wp_status sqlite_execute(wp_conn *conn, wp_op *op, wp_error **err)
         while ((rc = sqlite3_step(statement)) == SQLITE_ROW && st == WP_OK)
             st = feed_row(statement, op, err);
     if (st == WP_OK && rc != SQLITE_DONE)
-        st = fail(self, rc, wp__sql_get(op->sql, op->statement)->name, err);
+        st = fail(self, rc, wp__sql_name(op->sql, op->statement), err);
     sqlite3_reset(statement);
     return st;
 }
@@ -277,8 +277,12 @@ static void sqlite_close(wp_conn *conn)
     free(self);
 }
 
-static const wp__driver sqlite_driver = {
+static wp_status sqlite_connect(wp_conn **out, wp_store *store, wp__open how, wp_error **err);
+
+const wp__driver wp__sqlite_driver = {
     .name = "sqlite",
+    .style = WP_PARAM_NAMED,
+    .connect = sqlite_connect,
     .close = sqlite_close,
     .begin = sqlite_begin,
     .commit = sqlite_commit,
@@ -374,7 +378,7 @@ static wp_status prepare_connection(sqlite_conn *self, wp__open how, wp_error **
                   NULL, err);
 }
 
-wp_status wp__sqlite_open(wp_conn **out, wp_store *store, wp__open how, wp_error **err)
+static wp_status sqlite_connect(wp_conn **out, wp_store *store, wp__open how, wp_error **err)
 {
     const char *location = wp_store_location(store);
     const char *path = wp__store_watch_path(store);
@@ -394,7 +398,7 @@ wp_status wp__sqlite_open(wp_conn **out, wp_store *store, wp__open how, wp_error
     self = calloc(1, sizeof *self);
     if (!self)
         return wp__fail_nomem(err);
-    self->base.driver = &sqlite_driver;
+    self->base.driver = &wp__sqlite_driver;
     self->base.store = store;
     rc = sqlite3_open_v2(location, &self->db, flags, NULL);
     if (rc != SQLITE_OK)
@@ -415,7 +419,7 @@ wp_status wp__sqlite_lend(wp_conn **out, wp_store *store, struct sqlite3 *db, wp
     sqlite_conn *self = calloc(1, sizeof *self);
     if (!self)
         return wp__fail_nomem(err);
-    self->base.driver = &sqlite_driver;
+    self->base.driver = &wp__sqlite_driver;
     self->base.store = store;
     self->base.lent = true;
     self->db = db;

@@ -3,6 +3,7 @@
 #include "db/store.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,17 +16,23 @@ struct wp_store {
     atomic_int refs;
     int64_t pid;
     wp_config *config;
+    const wp__driver *driver;
+    const wp__engine *engine;
     wp__sql_names names;
     wp__sql_set *sql;
     wp_clock *clock;
     wp__log *log;
     char *location;
-    bool memory;
+    bool memory;  /* the database lives in this process alone */
+    bool watched; /* it is a file */
     wp__file_mark *mark;
     wp_conn *anchor; /* keeps a database in memory alive */
     wp__pool pool;
     wp__mutex listen_mutex;
     wp__listener *listeners;
+    wp__signaller signaller;
+    char channel[32];
+    atomic_bool unprepared; /* statements are not prepared any more */
 };
 
 wp_status wp__store_check(const wp_store *store, wp_error **err)
@@ -62,6 +69,7 @@ void wp__store_unref(wp_store *store)
      * its locks, the log's and SQLite's too, and nobody is left to open them. */
     if (store->pid != wp__process_id())
         return;
+    wp__signaller_destroy(&store->signaller);
     wp__pool_destroy(&store->pool);
     wp__conn_close(store->anchor);
     wp__file_mark_closed(store->mark);
@@ -79,7 +87,12 @@ const wp_config *wp__store_config(const wp_store *store)
     return store->config;
 }
 
-const wp__sql_set *wp__store_sql(const wp_store *store)
+const wp__engine *wp__store_engine(const wp_store *store)
+{
+    return store->engine;
+}
+
+wp__sql_set *wp__store_sql(const wp_store *store)
 {
     return store->sql;
 }
@@ -104,6 +117,11 @@ int64_t wp__store_busy_us(const wp_store *store)
     return store->config->busy_ms * 1000;
 }
 
+bool wp__store_has_host_clock(const wp_store *store)
+{
+    return !store->engine->own_clock || wp__clock_is_manual(store->clock);
+}
+
 int64_t wp__store_now_us(const wp_store *store)
 {
     return wp_clock_utc_us(store->clock);
@@ -111,7 +129,7 @@ int64_t wp__store_now_us(const wp_store *store)
 
 const char *wp__store_watch_path(const wp_store *store)
 {
-    return store->memory ? NULL : store->location;
+    return store->watched ? store->location : NULL;
 }
 
 wp__pool *wp__store_pool(wp_store *store)
@@ -121,7 +139,7 @@ wp__pool *wp__store_pool(wp_store *store)
 
 wp_status wp__store_connect(wp_conn **out, wp_store *store, wp__open how, wp_error **err)
 {
-    return wp__sqlite_open(out, store, how, err);
+    return store->driver->connect(out, store, how, err);
 }
 
 /* ---- wake-ups in this process ------------------------------------------------------------- */
@@ -161,12 +179,106 @@ void wp__store_notify(wp_store *store, const wp__listener *except)
     wp__mutex_unlock(&store->listen_mutex);
 }
 
+bool wp__store_prepares(const wp_store *store)
+{
+    return store->config->prepare &&
+           !atomic_load_explicit(&store->unprepared, memory_order_relaxed);
+}
+
+void wp__store_stop_preparing(wp_store *store)
+{
+    if (!atomic_exchange(&store->unprepared, true))
+        WP__LOG(wp__store_log(store), WP_LOG_INFO,
+                "prepared statements are not kept, going on without them",
+                WP__F_TEXT("StoreId", store->config->store_id));
+}
+
+static bool signals(const wp_store *store)
+{
+    return store->engine->signals && store->config->signals;
+}
+
+bool wp__store_listens(const wp_store *store)
+{
+    return signals(store) && store->driver->listen;
+}
+
+void wp__store_announce_from(wp_store *store, const wp__listener *from)
+{
+    wp__store_notify(store, from);
+    if (signals(store))
+        wp__signaller_request(&store->signaller, store);
+}
+
+void wp__store_announce(wp_store *store)
+{
+    wp__store_announce_from(store, NULL);
+}
+
+bool wp__store_may_signal(wp_store *store)
+{
+    return signals(store) && wp__signaller_may_send(&store->signaller, store);
+}
+
+const char *wp__store_channel(const wp_store *store)
+{
+    return store->channel;
+}
+
+wp__signaller *wp__store_signaller(wp_store *store)
+{
+    return &store->signaller;
+}
+
+/* Names may be longer than a channel's, or differ where it would be cut: a hash stands for them
+ * (FNV-1a, 64 bits). */
+static void name_channel(wp_store *store)
+{
+    const char *const names[] = {store->names.schema, store->names.outbox};
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const unsigned char *byte = (const unsigned char *)names[i];
+        do
+            hash = (hash ^ *byte) * UINT64_C(1099511628211);
+        while (*byte++);
+    }
+    (void)snprintf(store->channel, sizeof store->channel, "waypost_%016llx",
+                   (unsigned long long)hash);
+}
+
 /* ---- open and close ----------------------------------------------------------------------- */
+
+static bool begins(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* Find out by the URL what kind of database it is and how it is reached. */
+static wp_status choose_driver(wp_store *store, wp_error **err)
+{
+    const char *url = store->config->store_url;
+    if (begins(url, "sqlite:")) {
+        wp_status st =
+            wp__sqlite_location(&store->location, &store->memory, url + strlen("sqlite:"), err);
+        store->watched = st == WP_OK && !store->memory;
+        store->driver = &wp__sqlite_driver;
+        store->engine = &wp__engine_sqlite;
+        return st;
+    }
+    if (begins(url, "postgresql://") || begins(url, "postgres://")) {
+        store->location = wp__text_dup(url);
+        store->driver = &wp__pq_driver;
+        store->engine = &wp__engine_postgresql;
+        return store->location ? WP_OK : wp__fail_nomem(err);
+    }
+    return wp__fail(err, WP_E_CONFIG,
+                    "store.url %s: sqlite:PATH, sqlite::memory: or postgresql://HOST/DATABASE",
+                    *url ? "is of no known kind" : "is not set");
+}
 
 /* A store with everything but a connection. */
 static wp_status store_new(wp_store **out, const wp_config *config, wp_error **err)
 {
-    static const char sqlite[] = "sqlite:";
     wp_status st;
     wp_store *store = calloc(1, sizeof *store);
     if (!store)
@@ -175,24 +287,22 @@ static wp_status store_new(wp_store **out, const wp_config *config, wp_error **e
     store->pid = wp__process_id();
     atomic_init(&store->refs, 1);
     wp__mutex_init(&store->listen_mutex);
+    wp__signaller_init(&store->signaller);
     wp__pool_init(&store->pool, config->pool_size);
     if ((st = wp__config_copy(&store->config, config, err)) != WP_OK ||
         (st = wp__config_log(&store->log, config, err)) != WP_OK)
         goto done;
     store->clock = config->clock ? wp__clock_ref(config->clock) : wp__clock_system();
+    if ((st = choose_driver(store, err)) != WP_OK)
+        goto done;
     store->names = (wp__sql_names){.schema = store->config->store_schema,
-                                   .outbox = store->config->outbox_table};
-    if (strncmp(config->store_url, sqlite, sizeof sqlite - 1) != 0) {
-        st =
-            wp__fail(err, WP_E_CONFIG,
-                     config->store_url[0] ? "store.url must be sqlite:PATH or sqlite::memory:"
-                                          : "store.url is not set: sqlite:PATH or sqlite::memory:");
-        goto done;
-    }
-    if ((st = wp__sqlite_location(&store->location, &store->memory,
-                                  config->store_url + sizeof sqlite - 1, err)) != WP_OK)
-        goto done;
-    st = wp__sql_set_new(&store->sql, wp__sql_sqlite, &store->names, err);
+                                   .outbox = store->config->outbox_table,
+                                   .schemas = store->engine->schemas,
+                                   .max_bytes = store->engine->name_max};
+    name_channel(store);
+    st = wp__sql_set_new(&store->sql, store->engine->statements, &store->names, err);
+    if (st == WP_OK)
+        st = wp__sql_set_style(store->sql, store->driver->style, err);
 done:
     if (st != WP_OK) {
         wp__store_unref(store);
@@ -215,7 +325,7 @@ static wp_status keep_absolute(wp_store *store, wp_conn *conn, wp_error **err)
 
 static wp_status mark_open(wp_store *store, wp_error **err)
 {
-    if (store->memory || store->mark || wp__file_look(store->location) != WP__FILE_REGULAR)
+    if (!store->watched || store->mark || wp__file_look(store->location) != WP__FILE_REGULAR)
         return WP_OK;
     return wp__file_mark_open(&store->mark, store->location, err);
 }
@@ -229,10 +339,10 @@ static wp_status store_open(wp_store **out, const wp_config *config, bool deploy
         return st;
     /* Before SQLite looks at it, if it is there; else once it was made. */
     if ((st = mark_open(store, err)) != WP_OK ||
-        (st = wp__sqlite_open(&conn, store, deploy ? WP__OPEN_DEPLOY : WP__OPEN_POOL, err)) !=
+        (st = wp__store_connect(&conn, store, deploy ? WP__OPEN_DEPLOY : WP__OPEN_POOL, err)) !=
             WP_OK)
         goto done;
-    if (!store->memory &&
+    if (store->watched &&
         ((st = keep_absolute(store, conn, err)) != WP_OK || (st = mark_open(store, err)) != WP_OK))
         goto done;
     if (deploy && (st = wp__migrate_deploy(conn, err)) != WP_OK)
@@ -289,18 +399,44 @@ const char *wp_store_location(const wp_store *store)
     return store ? store->location : "";
 }
 
+const char *wp_store_engine(const wp_store *store)
+{
+    return store ? store->engine->name : "";
+}
+
 /* ---- lent connections --------------------------------------------------------------------- */
 
-wp_status wp_conn_borrow_sqlite(wp_conn **out, wp_store *store, struct sqlite3 *db, wp_error **err)
+/* Whether a connection of this kind may be lent to the store. */
+static wp_status check_lend(const void *out, const wp_store *store, const void *db,
+                            const wp__engine *engine, wp_error **err)
 {
     wp_status st;
     if (!out || !db)
         return wp__fail(err, WP_E_ARGUMENT, "%s is NULL", out ? "db" : "out");
-    if ((st = wp__store_check(store, err)) != WP_OK)
-        return st;
-    if ((st = wp__sqlite_lend(out, store, db, err)) == WP_OK)
+    if ((st = wp__store_check(store, err)) == WP_OK && store->engine != engine)
+        st = wp__fail(err, WP_E_ARGUMENT, "db is a connection to %s, the store is on %s",
+                      engine->name, store->engine->name);
+    return st;
+}
+
+/* The lent connection keeps its store alive. */
+static wp_status lent(wp_store *store, wp_status st)
+{
+    if (st == WP_OK)
         wp__store_ref(store);
     return st;
+}
+
+wp_status wp_conn_borrow_sqlite(wp_conn **out, wp_store *store, struct sqlite3 *db, wp_error **err)
+{
+    wp_status st = check_lend(out, store, db, &wp__engine_sqlite, err);
+    return st == WP_OK ? lent(store, wp__sqlite_lend(out, store, db, err)) : st;
+}
+
+wp_status wp_conn_borrow_pq(wp_conn **out, wp_store *store, struct pg_conn *db, wp_error **err)
+{
+    wp_status st = check_lend(out, store, db, &wp__engine_postgresql, err);
+    return st == WP_OK ? lent(store, wp__pq_lend(out, store, db, err)) : st;
 }
 
 void wp_conn_free(wp_conn *conn)

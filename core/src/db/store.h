@@ -12,6 +12,7 @@
 #include "base/thread.h"
 #include "base/waiter.h"
 #include "db/driver.h"
+#include "db/signal.h"
 
 /* WP_E_ARGUMENT: NULL; WP_E_STATE: the store belongs to another process (a fork). Each public call
  * that takes a store asks this first. */
@@ -23,26 +24,27 @@ wp_store *wp__store_ref(wp_store *store);
 void wp__store_unref(wp_store *store);
 
 const wp_config *wp__store_config(const wp_store *store);
-const wp__sql_set *wp__store_sql(const wp_store *store);
+const wp__engine *wp__store_engine(const wp_store *store);
+wp__sql_set *wp__store_sql(const wp_store *store);
 const wp__sql_names *wp__store_names(const wp_store *store);
 wp_clock *wp__store_clock(const wp_store *store);
 wp__log *wp__store_log(const wp_store *store);
 int64_t wp__store_busy_us(const wp_store *store);
-/* The database's now. On SQLite that is the host's clock. */
+/* Whether the database's now is the store's clock: it has none of its own, or a test moves it. */
+bool wp__store_has_host_clock(const wp_store *store);
+/* The store's clock. */
 int64_t wp__store_now_us(const wp_store *store);
 /* The file whose changes tell of commits, or NULL (in memory). */
 const char *wp__store_watch_path(const wp_store *store);
+
+/* Whether statements are prepared; and that a proxy was seen not to keep them. */
+bool wp__store_prepares(const wp_store *store);
+void wp__store_stop_preparing(wp_store *store);
 
 /* Take a connection, opening one if fewer than `store.pool_size` are out, else waiting for one; and
  * give it back. */
 wp_status wp__pool_take(wp_conn **out, wp_store *store, wp_error **err);
 void wp__pool_give(wp_store *store, wp_conn *conn);
-/* How a connection is opened. */
-typedef enum wp__open {
-    WP__OPEN_POOL,   /* commits as durable as the store's options say */
-    WP__OPEN_WORKER, /* commits that a power failure may undo: the work is done again */
-    WP__OPEN_DEPLOY  /* creates the file too, and sets its journal mode to WAL */
-} wp__open;
 /* A connection of the caller's own, outside the pool; wp__conn_close() it. */
 wp_status wp__store_connect(wp_conn **out, wp_store *store, wp__open how, wp_error **err);
 void wp__conn_close(wp_conn *conn);
@@ -58,6 +60,20 @@ void wp__store_listen(wp_store *store, wp__listener *listener);
 void wp__store_unlisten(wp_store *store, wp__listener *listener);
 /* Tell them, but for one (NULL: all): something was committed that may be due now. */
 void wp__store_notify(wp_store *store, const wp__listener *except);
+
+/* Tell them all, and other processes where the engine has signals. */
+void wp__store_announce(wp_store *store);
+/* The same, but not the listener that says it. */
+void wp__store_announce_from(wp_store *store, const wp__listener *from);
+/* For an operation in a transaction of the app's: whether it sends a signal itself. */
+bool wp__store_may_signal(wp_store *store);
+/* Signal now, on a connection of the pool (signal.c). */
+void wp__store_send_signal(wp_store *store);
+/* Whether a worker can be told by the database. */
+bool wp__store_listens(const wp_store *store);
+/* The name of the channel: the same for all who share the tables, and no other's. */
+const char *wp__store_channel(const wp_store *store);
+wp__signaller *wp__store_signaller(wp_store *store);
 
 /* ---- the pool's own part (pool.c) ---- */
 
@@ -85,9 +101,14 @@ wp_status wp__migrate_verify(wp_conn *conn, wp_error **err);
 /* `url` is what follows "sqlite:". The location is what a connection is opened with: a path or a
  * file: URI; *memory tells that the database lives in this process alone. Free the location. */
 wp_status wp__sqlite_location(char **location, bool *memory, const char *url, wp_error **err);
-wp_status wp__sqlite_open(wp_conn **out, wp_store *store, wp__open how, wp_error **err);
+extern const wp__driver wp__sqlite_driver;
 /* The absolute path that SQLite opened. free(); NULL: out of memory. */
 char *wp__sqlite_filename(wp_conn *conn);
 wp_status wp__sqlite_lend(wp_conn **out, wp_store *store, struct sqlite3 *db, wp_error **err);
+
+/* ---- PostgreSQL by libpq (pq.c) ---- */
+
+extern const wp__driver wp__pq_driver;
+wp_status wp__pq_lend(wp_conn **out, wp_store *store, struct pg_conn *db, wp_error **err);
 
 #endif

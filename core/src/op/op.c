@@ -12,6 +12,7 @@ void wp__op_init(wp_op *op, const wp__op_class *cls, wp_store *store)
 {
     op->cls = cls;
     op->store = store;
+    op->engine = store ? wp__store_engine(store) : NULL;
     op->sql = store ? wp__store_sql(store) : NULL;
     op->style = WP_PARAM_QMARK;
 }
@@ -71,7 +72,20 @@ void wp__op_set_bytes(wp_op *op, wp__param param, const void *data, size_t len)
 
 void wp__op_set_id(wp_op *op, wp__param param, const wp_id *id)
 {
-    wp__op_set_bytes(op, param, id->bytes, sizeof id->bytes);
+    if (!op->engine || !op->engine->text_ids) {
+        wp__op_set_bytes(op, param, id->bytes, sizeof id->bytes);
+        return;
+    }
+    wp_id_format(op->id_text[param == WP__P_OWNER], id);
+    wp__op_set_text(op, param, op->id_text[param == WP__P_OWNER]);
+}
+
+void wp__op_set_now(wp_op *op)
+{
+    if (wp__store_has_host_clock(op->store))
+        wp__op_set_int(op, WP__P_NOW, wp__store_now_us(op->store));
+    else
+        wp__op_set_null(op, WP__P_NOW);
 }
 
 wp_status wp__column_int(int64_t *out, const wp__value *value, wp_error **err)
@@ -93,11 +107,15 @@ wp_status wp__column_int_or(int64_t *out, const wp__value *value, int64_t otherw
 
 wp_status wp__column_id(wp_id *out, const wp__value *value, wp_error **err)
 {
-    if (value->type != WP_VALUE_BYTES || value->len != sizeof out->bytes)
-        return wp__fail(err, WP_E_DB,
-                        "a row of Waypost's tables does not hold an id where one belongs");
-    memcpy(out->bytes, value->p, sizeof out->bytes);
-    return WP_OK;
+    if (value->type == WP_VALUE_BYTES && value->len == sizeof out->bytes) {
+        memcpy(out->bytes, value->p, sizeof out->bytes);
+        return WP_OK;
+    }
+    if (value->type == WP_VALUE_TEXT && value->len == 36 &&
+        wp_id_parse(out, value->p, NULL) == WP_OK)
+        return WP_OK;
+    return wp__fail(err, WP_E_DB,
+                    "a row of Waypost's tables does not hold an id where one belongs");
 }
 
 wp_status wp__op_next(bool *more, wp_op *op, wp_error **err)
@@ -127,21 +145,24 @@ void wp__op_rewind(wp_op *op)
 
 const wp__sql_text *wp__op_text(const wp_op *op)
 {
-    return &wp__sql_get(op->sql, op->statement)->style[op->style - 1];
+    return wp__sql_get(op->sql, op->statement, op->style);
 }
 
 /* ---- the public face ---------------------------------------------------------------------- */
 
 wp_status wp_op_set_paramstyle(wp_op *op, wp_paramstyle style, wp_error **err)
 {
+    wp_status st;
     if (!op)
         return wp__fail(err, WP_E_ARGUMENT, "op is NULL");
-    if (style != WP_PARAM_QMARK && style != WP_PARAM_NAMED)
-        return wp__fail(err, WP_E_ARGUMENT, "style is not one of WP_PARAM_QMARK, WP_PARAM_NAMED");
+    if ((int)style < WP_PARAM_QMARK || (int)style > WP_PARAM_AT)
+        return wp__fail(err, WP_E_ARGUMENT, "style is %d, not one of WP_PARAM_QMARK to WP_PARAM_AT",
+                        (int)style);
     if (op->started)
         return wp__fail(err, WP_E_STATE, "the operation has begun: set its style before");
-    op->style = style;
-    return WP_OK;
+    if ((st = wp__sql_set_style(op->sql, style, err)) == WP_OK)
+        op->style = style;
+    return st;
 }
 
 wp_status wp_op_next(int *more, wp_op *op, wp_error **err)

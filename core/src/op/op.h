@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <waypost/op.h>
 
-#include "op/sql.h"
+#include "op/engine.h"
 
 /* A value on its way to or from a statement. Borrowed bytes. */
 typedef struct wp__value {
@@ -29,12 +29,15 @@ typedef struct wp__op_class {
     void (*destroy)(wp_op *op);
     bool writes; /* needs a write transaction */
     bool single; /* one statement, ever: it is its own transaction */
+    bool checks; /* after a try whose outcome is unknown, it finds out what became of it */
+    bool races;  /* a unique violation tells that another was faster: try again */
 } wp__op_class;
 
 /* What became of one enqueued message. */
 typedef struct wp__op_result {
     wp_id id;
     int duplicate;
+    wp_id own; /* the id that it was to be stored with */
 } wp__op_result;
 
 enum { WP__OP_COLUMNS_MAX = 20 };
@@ -42,15 +45,18 @@ enum { WP__OP_COLUMNS_MAX = 20 };
 struct wp_op {
     const wp__op_class *cls;
     wp_store *store; /* a reference if `owns_store` */
-    const wp__sql_set *sql;
+    const wp__engine *engine;
+    wp__sql_set *sql;
     bool owns_store;
     bool started;
     bool finished;
     bool pending; /* next() set up a statement */
+    bool unsure;  /* an earlier try may have been committed */
     wp_paramstyle style;
     wp__sql_id statement;
     size_t columns; /* per row of the current statement */
     wp__value params[WP__P_COUNT];
+    char id_text[2][37]; /* of the parameters id and owner, on engines that want text */
     /* rows fed by a host */
     wp__value fed[WP__OP_COLUMNS_MAX];
     void *fed_copy[WP__OP_COLUMNS_MAX];
@@ -73,7 +79,10 @@ void wp__op_set_int(wp_op *op, wp__param param, int64_t value);
 void wp__op_set_text(wp_op *op, wp__param param, const char *text);
 void wp__op_set_textn(wp_op *op, wp__param param, const char *text, size_t len);
 void wp__op_set_bytes(wp_op *op, wp__param param, const void *data, size_t len);
+/* The parameter `id` or `owner`. Where the engine takes bytes they stay the caller's. */
 void wp__op_set_id(wp_op *op, wp__param param, const wp_id *id);
+/* The parameter `now`: the database's time. Null where the server knows it better. */
+void wp__op_set_now(wp_op *op);
 
 /* For row(): read a column; the wrong type is an internal error, or a foreign hand in the tables. */
 wp_status wp__column_int(int64_t *out, const wp__value *value, wp_error **err);

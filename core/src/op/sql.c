@@ -2,11 +2,22 @@
 /* Rendering embedded statements: object names quoted, parameters in the style asked for. */
 #include "op/sql.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread.h"
+
+/* Every statement in one style. */
+typedef struct wp__sql_texts {
+    wp__sql_text items[WP__SQL_COUNT];
+} wp__sql_texts;
+
 struct wp__sql_set {
-    wp__sql_statement statements[WP__SQL_COUNT];
+    const wp__sql_source *sources;
+    const wp__sql_names *names;
+    wp__mutex mutex;                                  /* one thread renders */
+    _Atomic(wp__sql_texts *) styles[WP__PARAMSTYLES]; /* index: wp_paramstyle - 1; NULL: not yet */
 };
 
 static const char *const param_names[WP__P_COUNT] = {
@@ -35,8 +46,10 @@ void wp__sql_object_name(wp__buf *out, const char *object, size_t len, const wp_
 {
     static const char outbox[] = "outbox";
     size_t noun = sizeof outbox - 1;
-    wp__buf_text(out, names->schema);
-    wp__buf_text(out, "_");
+    if (!names->schemas) {
+        wp__buf_text(out, names->schema);
+        wp__buf_text(out, "_");
+    }
     if (starts_with(object, len, outbox) && (len == noun || object[noun] == '_')) {
         wp__buf_text(out, names->outbox);
         object += noun;
@@ -45,36 +58,78 @@ void wp__sql_object_name(wp__buf *out, const char *object, size_t len, const wp_
     wp__buf_add(out, object, len);
 }
 
-/* Append an object's name as a quoted identifier (SQL-92: a quote is doubled). */
-static wp_status add_quoted(wp__buf *out, const char *object, size_t len,
-                            const wp__sql_names *names, wp_error **err)
+/* Append a name as a quoted identifier (SQL-92: a quote is doubled). */
+static wp_status add_quoted(wp__buf *out, const char *name, size_t len, const wp__sql_names *names,
+                            wp_error **err)
 {
-    wp__buf bare = {0};
-    wp__sql_object_name(&bare, object, len, names);
-    if (bare.failed) {
-        wp__buf_free(&bare);
-        return wp__fail_nomem(err);
-    }
+    if (names->max_bytes && len > names->max_bytes)
+        return wp__fail(err, WP_E_CONFIG,
+                        "store.schema or store.outbox_table makes the name \"%.*s\" of %zu bytes, "
+                        "the database's limit is %zu",
+                        (int)len, name, len, names->max_bytes);
     wp__buf_text(out, "\"");
-    for (size_t i = 0; i < bare.len; i++)
-        wp__buf_add(out, bare.data[i] == '"' ? "\"\"" : &bare.data[i], bare.data[i] == '"' ? 2 : 1);
+    for (size_t i = 0; i < len; i++)
+        wp__buf_add(out, name[i] == '"' ? "\"\"" : &name[i], name[i] == '"' ? 2 : 1);
     wp__buf_text(out, "\"");
-    wp__buf_free(&bare);
     return WP_OK;
 }
 
-/* Read the {object} that starts at `pos`, append its quoted name and move `pos` past it. */
+static wp_status add_object(wp__buf *out, const char *object, size_t len, bool qualified,
+                            const wp__sql_names *names, wp_error **err)
+{
+    wp__buf bare = {0};
+    wp_status st = WP_OK;
+    wp__sql_object_name(&bare, object, len, names);
+    if (bare.failed)
+        st = wp__fail_nomem(err);
+    if (st == WP_OK && qualified && names->schemas) {
+        st = add_quoted(out, names->schema, strlen(names->schema), names, err);
+        wp__buf_text(out, ".");
+    }
+    if (st == WP_OK)
+        st = add_quoted(out, bare.data, bare.len, names, err);
+    wp__buf_free(&bare);
+    return st;
+}
+
+/* Append an object's quoted name as a text literal. */
+static wp_status add_literal(wp__buf *out, const char *object, size_t len,
+                             const wp__sql_names *names, wp_error **err)
+{
+    wp__buf name = {0};
+    wp_status st = add_object(&name, object, len, true, names, err);
+    wp__buf_text(out, "'");
+    for (size_t i = 0; i < name.len; i++)
+        wp__buf_add(out, name.data[i] == '\'' ? "''" : &name.data[i], name.data[i] == '\'' ? 2 : 1);
+    wp__buf_text(out, "'");
+    if (st == WP_OK && name.failed)
+        st = wp__fail_nomem(err);
+    wp__buf_free(&name);
+    return st;
+}
+
+/* Replace the placeholder that starts at `pos`, and move `pos` past it. */
 static wp_status add_placeholder(wp__buf *out, const char *source, size_t len, size_t *pos,
                                  const wp__sql_names *names, wp_error **err)
 {
+    static const char schema[] = "schema";
     size_t start = *pos + 1;
-    size_t end = start;
+    bool bare = starts_with(source + start, len - start, "name:");
+    bool literal = starts_with(source + start, len - start, "text:");
+    size_t end;
+    if (bare || literal)
+        start += 5;
+    end = start;
     while (end < len && is_word(source[end]))
         end++;
     if (end == start || end == len || source[end] != '}')
         return wp__fail(err, WP_E_INTERNAL, "malformed placeholder in an embedded statement");
     *pos = end + 1;
-    return add_quoted(out, source + start, end - start, names, err);
+    if (end - start == sizeof schema - 1 && memcmp(source + start, schema, end - start) == 0)
+        return add_quoted(out, names->schema, strlen(names->schema), names, err);
+    if (literal)
+        return add_literal(out, source + start, end - start, names, err);
+    return add_object(out, source + start, end - start, !bare, names, err);
 }
 
 wp_status wp__sql_render(wp__buf *out, const char *source, size_t len, const wp__sql_names *names,
@@ -103,51 +158,102 @@ static bool find_param(uint8_t *out, const char *name, size_t len)
     return false;
 }
 
-/* Note the parameter at the next position; named ones that stand there already are not repeated. */
-static bool note_param(wp__sql_text *text, uint8_t param, wp_paramstyle style)
+/* In these styles each name stands once in the list of values, wherever it stands in the text. */
+static bool repeats_share(wp_paramstyle style)
 {
-    if (style == WP_PARAM_NAMED)
-        for (size_t i = 0; i < text->param_count; i++)
-            if (text->params[i] == param)
-                return true;
-    if (text->param_count == WP__SQL_PARAMS_MAX)
-        return false;
-    text->params[text->param_count++] = param;
-    return true;
+    return style != WP_PARAM_QMARK && style != WP_PARAM_FORMAT;
 }
 
-/* Render one statement: skip the comment in its first line, name objects, write parameters. */
+/* The position (from 1) of the parameter's value; 0: there are too many. */
+static size_t note_param(wp__sql_text *text, uint8_t param, wp_paramstyle style)
+{
+    if (repeats_share(style))
+        for (size_t i = 0; i < text->param_count; i++)
+            if (text->params[i] == param)
+                return i + 1;
+    if (text->param_count == WP__SQL_PARAMS_MAX)
+        return 0;
+    text->params[text->param_count++] = param;
+    return text->param_count;
+}
+
+static void add_param(wp__buf *out, wp_paramstyle style, uint8_t param, size_t position)
+{
+    const char *name = param_names[param];
+    switch (style) {
+    case WP_PARAM_NAMED:
+        wp__buf_fmt(out, ":%s", name);
+        break;
+    case WP_PARAM_NUMERIC:
+        wp__buf_fmt(out, "$%zu", position);
+        break;
+    case WP_PARAM_FORMAT:
+        wp__buf_text(out, "%s");
+        break;
+    case WP_PARAM_PYFORMAT:
+        wp__buf_fmt(out, "%%(%s)s", name);
+        break;
+    case WP_PARAM_AT:
+        wp__buf_fmt(out, "@%s", name);
+        break;
+    case WP_PARAM_QMARK:
+    default:
+        wp__buf_text(out, "?");
+        break;
+    }
+}
+
+/* Append one character of the text itself. */
+static void add_plain(wp__buf *out, wp_paramstyle style, const char *c)
+{
+    wp__buf_add(out, c, 1);
+    if (*c == '%' && (style == WP_PARAM_FORMAT || style == WP_PARAM_PYFORMAT))
+        wp__buf_add(out, c, 1);
+}
+
+/* Where the statement begins after the comment at its top. */
+static size_t skip_comment(const char *sql, size_t len)
+{
+    size_t pos = 0;
+    while (starts_with(sql + pos, len - pos, "--")) {
+        const char *line = memchr(sql + pos, '\n', len - pos);
+        pos = line ? (size_t)(line - sql) + 1 : len;
+    }
+    return pos;
+}
+
+/* Render one statement: skip the comment at its top, name objects, write parameters. */
 static wp_status render_statement(wp__sql_text *text, const wp__sql_source *source,
                                   wp_paramstyle style, const wp__sql_names *names, wp_error **err)
 {
     const char *sql = (const char *)source->text;
-    const char *line = memchr(sql, '\n', source->len);
     size_t len = source->len;
-    size_t pos = line ? (size_t)(line - sql) + 1 : 0;
+    size_t pos = skip_comment(sql, len);
     wp_status st = WP_OK;
     wp__buf out = {0};
     while (len > pos && (sql[len - 1] == '\n' || sql[len - 1] == ' '))
         len--;
     while (pos < len && st == WP_OK) {
         size_t end = pos + 1;
+        size_t position = 0;
         uint8_t param = 0;
         if (sql[pos] == '{') {
             st = add_placeholder(&out, sql, len, &pos, names, err);
             continue;
         }
         if (sql[pos] != ':') {
-            wp__buf_add(&out, &sql[pos++], 1);
+            add_plain(&out, style, &sql[pos++]);
             continue;
         }
         while (end < len && is_word(sql[end]))
             end++;
-        if (!find_param(&param, sql + pos + 1, end - pos - 1) || !note_param(text, param, style))
+        if (find_param(&param, sql + pos + 1, end - pos - 1))
+            position = note_param(text, param, style);
+        if (position)
+            add_param(&out, style, param, position);
+        else
             st = wp__fail(err, WP_E_INTERNAL, "statement %s: unknown parameter :%.*s", source->name,
                           (int)(end - pos - 1), sql + pos + 1);
-        if (style == WP_PARAM_NAMED)
-            wp__buf_add(&out, sql + pos, end - pos);
-        else
-            wp__buf_text(&out, "?");
         pos = end;
     }
     text->text = wp__buf_take(&out);
@@ -156,26 +262,63 @@ static wp_status render_statement(wp__sql_text *text, const wp__sql_source *sour
     return st;
 }
 
+/* ---- sets --------------------------------------------------------------------------------- */
+
+static void texts_free(wp__sql_texts *texts)
+{
+    if (!texts)
+        return;
+    for (int i = 0; i < WP__SQL_COUNT; i++)
+        free(texts->items[i].text);
+    free(texts);
+}
+
+static wp_status texts_new(wp__sql_texts **out, const wp__sql_set *set, wp_paramstyle style,
+                           wp_error **err)
+{
+    wp_status st = WP_OK;
+    wp__sql_texts *texts = calloc(1, sizeof *texts);
+    if (!texts)
+        return wp__fail_nomem(err);
+    for (int i = 0; i < WP__SQL_COUNT && st == WP_OK; i++)
+        if (set->sources[i].text) /* the engine has it */
+            st = render_statement(&texts->items[i], &set->sources[i], style, set->names, err);
+    if (st != WP_OK) {
+        texts_free(texts);
+        return st;
+    }
+    *out = texts;
+    return WP_OK;
+}
+
+wp_status wp__sql_set_style(wp__sql_set *set, wp_paramstyle style, wp_error **err)
+{
+    wp_status st = WP_OK;
+    if (atomic_load_explicit(&set->styles[style - 1], memory_order_acquire))
+        return WP_OK;
+    wp__mutex_lock(&set->mutex);
+    if (!atomic_load(&set->styles[style - 1])) {
+        wp__sql_texts *texts = NULL;
+        st = texts_new(&texts, set, style, err);
+        atomic_store_explicit(&set->styles[style - 1], texts, memory_order_release);
+    }
+    wp__mutex_unlock(&set->mutex);
+    return st;
+}
+
 wp_status wp__sql_set_new(wp__sql_set **out, const wp__sql_source *sources,
                           const wp__sql_names *names, wp_error **err)
 {
-    wp_status st = WP_OK;
+    wp_status st;
     wp__sql_set *set = calloc(1, sizeof *set);
     if (!set)
         return wp__fail_nomem(err);
-    for (int i = 0; i < WP__SQL_COUNT && st == WP_OK; i++) {
-        wp__sql_statement *statement = &set->statements[i];
-        statement->name = sources[i].name;
-        for (int s = 0; s < WP__PARAMSTYLES && st == WP_OK; s++)
-            st = render_statement(&statement->style[s], &sources[i], (wp_paramstyle)(s + 1), names,
-                                  err);
-        if (st == WP_OK) {
-            const char *text = statement->style[0].text;
-            statement->returns_rows = starts_with(text, strlen(text), "SELECT") ||
-                                      starts_with(text, strlen(text), "WITH") ||
-                                      strstr(text, "\nRETURNING ");
-        }
-    }
+    set->sources = sources;
+    set->names = names;
+    wp__mutex_init(&set->mutex);
+    for (int i = 0; i < WP__PARAMSTYLES; i++)
+        atomic_init(&set->styles[i], NULL);
+    st = wp__sql_set_style(set, WP_PARAM_QMARK, err);
     if (st != WP_OK) {
         wp__sql_set_free(set);
         return st;
@@ -188,13 +331,18 @@ void wp__sql_set_free(wp__sql_set *set)
 {
     if (!set)
         return;
-    for (int i = 0; i < WP__SQL_COUNT; i++)
-        for (int s = 0; s < WP__PARAMSTYLES; s++)
-            free(set->statements[i].style[s].text);
+    for (int i = 0; i < WP__PARAMSTYLES; i++)
+        texts_free(atomic_load(&set->styles[i]));
+    wp__mutex_destroy(&set->mutex);
     free(set);
 }
 
-const wp__sql_statement *wp__sql_get(const wp__sql_set *set, wp__sql_id id)
+const wp__sql_text *wp__sql_get(const wp__sql_set *set, wp__sql_id id, wp_paramstyle style)
 {
-    return &set->statements[id];
+    return &atomic_load_explicit(&set->styles[style - 1], memory_order_acquire)->items[id];
+}
+
+const char *wp__sql_name(const wp__sql_set *set, wp__sql_id id)
+{
+    return set->sources[id].name;
 }

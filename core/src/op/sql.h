@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statements: embedded from sql/<engine>/ at build time, rendered once per store with its table
- * names, in each parameter style. */
+/* Statements: embedded from sql/<engine>/ at build time, rendered for a store with its table names,
+ * in the parameter styles that are asked for. */
 #ifndef WP__SQL_H
 #define WP__SQL_H
 
@@ -18,10 +18,6 @@ typedef struct wp__sql_source {
     const unsigned char *text;
     size_t len;
 } wp__sql_source;
-
-extern const wp__sql_source wp__sql_sqlite[WP__SQL_COUNT];
-extern const wp__sql_source wp__sql_sqlite_migrations[];
-extern const size_t wp__sql_sqlite_migration_count;
 
 /* Every parameter name that a statement may use. */
 #define WP__PARAMS(X)                                                                              \
@@ -45,11 +41,14 @@ extern const size_t wp__sql_sqlite_migration_count;
     X(MAX_ATTEMPTS, "max_attempts")                                                                \
     X(CLAIMS, "claims")                                                                            \
     X(SEQS, "seqs")                                                                                \
+    X(SINCE, "since")                                                                              \
+    X(MESSAGES, "messages")                                                                        \
     X(STATUS, "status")                                                                            \
     X(ATTEMPTS, "attempts")                                                                        \
     X(WORKER, "worker")                                                                            \
     X(REASON, "reason")                                                                            \
     X(NAME, "name")                                                                                \
+    X(SCHEMA, "schema")                                                                            \
     X(NUMBER, "number")
 
 typedef enum wp__param {
@@ -62,7 +61,7 @@ typedef enum wp__param {
 /* The name of a parameter, without the colon. */
 const char *wp__param_name(wp__param param);
 
-enum { WP__SQL_PARAMS_MAX = 24, WP__PARAMSTYLES = 2 };
+enum { WP__SQL_PARAMS_MAX = 24, WP__PARAMSTYLES = WP_PARAM_AT };
 
 /* One statement in one parameter style. */
 typedef struct wp__sql_text {
@@ -71,27 +70,34 @@ typedef struct wp__sql_text {
     uint8_t params[WP__SQL_PARAMS_MAX]; /* wp__param of each position */
 } wp__sql_text;
 
-typedef struct wp__sql_statement {
-    const char *name;
-    bool returns_rows;
-    wp__sql_text style[WP__PARAMSTYLES]; /* index: wp_paramstyle - 1 */
-} wp__sql_statement;
-
 /* What tables are called on one store. */
 typedef struct wp__sql_names {
-    const char *schema; /* SQLite: the prefix of every object */
+    const char *schema;
     const char *outbox; /* the outbox table; other objects of the outbox are named after it */
+    bool schemas;       /* the engine has schemas; else the schema is every name's prefix */
+    size_t max_bytes;   /* the engine's limit of a name; 0: none */
 } wp__sql_names;
 
-/* Every statement of one engine, rendered. */
+/* Every statement of one engine, rendered. Thread-safe. */
 typedef struct wp__sql_set wp__sql_set;
 
+/* `names` stays the caller's, as long as the set lives.
+ * WP_E_CONFIG: a name is too long for the engine. */
 wp_status wp__sql_set_new(wp__sql_set **out, const wp__sql_source *sources,
                           const wp__sql_names *names, wp_error **err);
 void wp__sql_set_free(wp__sql_set *set);
-const wp__sql_statement *wp__sql_get(const wp__sql_set *set, wp__sql_id id);
+/* Have the statements in one more style; WP_PARAM_QMARK is there from the start. */
+wp_status wp__sql_set_style(wp__sql_set *set, wp_paramstyle style, wp_error **err);
+/* A statement in a style that the set has. */
+const wp__sql_text *wp__sql_get(const wp__sql_set *set, wp__sql_id id, wp_paramstyle style);
+/* Its name in sql/. */
+const char *wp__sql_name(const wp__sql_set *set, wp__sql_id id);
 
-/* Append `source` with every {object} replaced by its quoted name; a migration script, say.
+/* Append `source` with every placeholder replaced; a migration script, say.
+ *   {outbox_work}       the object's quoted name, with its schema where the engine has them
+ *   {name:outbox_work}  without the schema, as CREATE INDEX wants it
+ *   {text:outbox_work}  its quoted name as a text literal
+ *   {schema}            the schema's quoted name
  * WP_E_INTERNAL: a placeholder that is malformed. */
 wp_status wp__sql_render(wp__buf *out, const char *source, size_t len, const wp__sql_names *names,
                          wp_error **err);

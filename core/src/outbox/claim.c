@@ -10,6 +10,9 @@
 
 enum { START, TOPICS, CLAIM, READ };
 
+/* What follows the message where the claim returns it. */
+enum { COL_NEXT_ATTEMPT = WP__RECEIVED_COLUMNS, COL_NOW, CLAIM_COLUMNS };
+
 /* Append one text to a JSON array that is being written. */
 static wp_status add_topic(wp__buf *array, const char *topic, size_t len, wp_error **err)
 {
@@ -26,10 +29,12 @@ static wp_status add_topic(wp__buf *array, const char *topic, size_t len, wp_err
 static void use_claim(wp__claim_op *self, const char *topics)
 {
     wp_op *op = &self->base;
-    self->now_us = wp__store_now_us(op->store);
+    if (wp__store_has_host_clock(op->store))
+        self->now_us = wp__store_now_us(op->store);
     wp__op_set_text(op, WP__P_TOPICS, topics);
     wp__op_set_id(op, WP__P_OWNER, &self->owner);
-    wp__op_set_int(op, WP__P_NOW, self->now_us);
+    wp__op_set_now(op);
+    wp__op_set_int(op, WP__P_SINCE, self->since_us);
     wp__op_set_int(op, WP__P_LEASE, self->lease_us);
     wp__op_set_int(op, WP__P_BATCH, self->batch);
     if (self->max_attempts > 0)
@@ -37,7 +42,7 @@ static void use_claim(wp__claim_op *self, const char *topics)
     else
         wp__op_set_null(op, WP__P_MAX_ATTEMPTS);
     self->step = CLAIM;
-    wp__op_use(op, WP__SQL_OUTBOX_CLAIM, 1);
+    wp__op_use(op, WP__SQL_OUTBOX_CLAIM, op->engine->claim_reads ? CLAIM_COLUMNS : 1);
 }
 
 static wp_status claim_next(wp_op *op, wp_error **err)
@@ -83,6 +88,15 @@ static wp_status claim_row(wp_op *op, const wp__value *columns, wp_error **err)
     wp_status st;
     if (self->step == TOPICS)
         return add_topic(&self->found_topics, columns[0].p, columns[0].len, err);
+    if (self->step == CLAIM && op->engine->claim_reads) {
+        int64_t next_attempt_us = 0;
+        if ((st = wp__column_int(&next_attempt_us, &columns[COL_NEXT_ATTEMPT], err)) != WP_OK ||
+            (st = wp__column_int(&self->now_us, &columns[COL_NOW], err)) != WP_OK)
+            return st;
+        if (self->count == 0)
+            self->first_us = next_attempt_us;
+        return keep_message(self, columns, err);
+    }
     if (self->step == READ)
         return keep_message(self, columns, err);
     if ((st = wp__column_int(&seq, &columns[0], err)) != WP_OK)
@@ -118,10 +132,21 @@ static const wp__op_class claim_class = {.next = claim_next,
                                          .destroy = claim_destroy,
                                          .writes = true};
 
+/* One statement, unless it must find topics first, and even then all of it is the last one. */
+static const wp__op_class claim_reading_class = {.next = claim_next,
+                                                 .row = claim_row,
+                                                 .rewind = claim_rewind,
+                                                 .destroy = claim_destroy,
+                                                 .writes = true,
+                                                 .single = true,
+                                                 .races = true};
+
 void wp__claim_op_init(wp__claim_op *op, wp_store *store)
 {
-    *op = (wp__claim_op){0};
+    *op = (wp__claim_op){.since_us = INT64_MIN};
     wp__op_init(&op->base, &claim_class, store);
+    if (op->base.engine->claim_reads)
+        op->base.cls = &claim_reading_class;
 }
 
 /* ---- when there will be something to claim ------------------------------------------------ */
@@ -129,8 +154,9 @@ void wp__claim_op_init(wp__claim_op *op, wp_store *store)
 typedef struct due_op {
     wp_op base;
     const char *topics;
+    int64_t since_us;
     int step;
-    int64_t due_us;
+    int64_t in_us;
 } due_op;
 
 static wp_status due_next(wp_op *op, wp_error **err)
@@ -139,6 +165,8 @@ static wp_status due_next(wp_op *op, wp_error **err)
     (void)err;
     if (self->step++ == 0) {
         wp__op_set_text(op, WP__P_TOPICS, self->topics);
+        wp__op_set_int(op, WP__P_SINCE, self->since_us);
+        wp__op_set_now(op);
         wp__op_use(op, WP__SQL_OUTBOX_NEXT_DUE, 1);
     }
     return WP_OK;
@@ -146,7 +174,7 @@ static wp_status due_next(wp_op *op, wp_error **err)
 
 static wp_status due_row(wp_op *op, const wp__value *columns, wp_error **err)
 {
-    return wp__column_int_or(&((due_op *)op)->due_us, &columns[0], INT64_MAX, err);
+    return wp__column_int_or(&((due_op *)op)->in_us, &columns[0], INT64_MAX, err);
 }
 
 static void due_rewind(wp_op *op)
@@ -154,17 +182,17 @@ static void due_rewind(wp_op *op)
     ((due_op *)op)->step = 0;
 }
 
-wp_status wp__outbox_next_due(int64_t *out_us, wp_store *store, wp_conn *conn, const char *topics,
-                              wp_error **err)
+wp_status wp__outbox_next_due(int64_t *in_us, wp_store *store, wp_conn *conn, const char *topics,
+                              int64_t since_us, wp_error **err)
 {
     static const wp__op_class cls = {
         .next = due_next, .row = due_row, .rewind = due_rewind, .single = true};
-    due_op op = {.topics = topics, .due_us = INT64_MAX};
+    due_op op = {.topics = topics, .since_us = since_us, .in_us = INT64_MAX};
     wp_status st;
     wp__op_init(&op.base, &cls, store);
     st = wp__store_run(store, conn, &op.base, err);
     if (st == WP_OK)
-        *out_us = op.due_us;
+        *in_us = op.in_us;
     wp__op_fini(&op.base);
     return st;
 }

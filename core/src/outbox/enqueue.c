@@ -1,19 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Enqueue: one insert for each message, in the app's transaction or one of our own. */
+/* Enqueue: one insert for each message, or one for many where the engine can, in the app's transaction
+ * or one of our own. */
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "db/store.h"
 #include "outbox/outbox.h"
 
+/* The statement under way. */
+typedef enum stage {
+    NONE,
+    CHECK, /* after a try whose outcome is unknown: what of it was stored */
+    PLAIN,
+    UNIQUE,
+    MANY,
+    FIND, /* who has the unique key */
+    SIGNAL
+} stage;
+
+enum {
+    CHUNK_MESSAGES = 1000, /* most in one statement */
+    CHUNK_BYTES = 1 << 22  /* about so much payload */
+};
+
 typedef struct enqueue_op {
     wp_op base;
     const wp_message *const *messages;
     wp_message **copies; /* owned, for a host; messages points at them */
     size_t count;
-    size_t at; /* the message under way */
-    enum { PLAIN, UNIQUE, FIND } stage;
+    size_t at;   /* the first message that is not settled */
+    size_t upto; /* MANY: messages [at, upto) are under way */
+    size_t fed;  /* MANY, CHECK: where the next row may belong */
+    stage stage;
+    bool joins; /* runs in a transaction of the app's, which commits unseen */
     bool row_seen;
+    wp__buf json;
     wp__op_result *results; /* `count` of them; results == &one for a single message */
     wp__op_result one;
 } enqueue_op;
@@ -21,14 +43,14 @@ typedef struct enqueue_op {
 static void set_params(enqueue_op *self, const wp_message *m)
 {
     wp_op *op = &self->base;
-    wp__op_set_id(op, WP__P_ID, &self->results[self->at].id);
+    wp__op_set_id(op, WP__P_ID, &self->results[self->at].own);
     wp__op_set_text(op, WP__P_TOPIC, m->topic);
     wp__op_set_textn(op, WP__P_PAYLOAD, m->payload, m->payload_len);
     wp__op_set_text(op, WP__P_HEADERS, m->headers);
     wp__op_set_text(op, WP__P_CORRELATION_ID, m->correlation_id);
     wp__op_set_text(op, WP__P_ORDERING_KEY, m->ordering_key);
     wp__op_set_text(op, WP__P_UNIQUE_KEY, m->unique_key);
-    wp__op_set_int(op, WP__P_NOW, wp__store_now_us(op->store));
+    wp__op_set_now(op);
     wp__op_set_int(op, WP__P_DELAY, m->delay_us);
     if (m->has_due)
         wp__op_set_int(op, WP__P_DUE_AT, m->due_us);
@@ -53,49 +75,169 @@ static void log_enqueued(const enqueue_op *self)
                 WP__F_ID("MessageId", &self->results[i].id));
 }
 
-/* After the statement for the current message: settle its result, or ask whose key it met. */
-static wp_status settle(enqueue_op *self, bool *ask, wp_error **err)
+/* ---- many in one statement ---------------------------------------------------------------- */
+
+static void add_text(json_t *row, const char *name, const char *text, size_t len, bool *failed)
 {
-    *ask = false;
-    if (self->stage == FIND) {
-        if (!self->row_seen)
-            return wp__fail_db(err, WP_E_UNAVAILABLE, NULL, 0, true,
-                               "the message with the unique key was finished meanwhile: try again");
-        self->results[self->at].duplicate = 1;
-    } else if (self->stage == UNIQUE && !self->row_seen) {
-        *ask = true;
-        return WP_OK;
-    }
-    self->at++;
-    self->base.result_count = self->at;
+    if (text && json_object_set_new_nocheck(row, name, json_stringn_nocheck(text, len)) != 0)
+        *failed = true;
+}
+
+static void add_int(json_t *row, const char *name, bool there, int64_t value, bool *failed)
+{
+    if (there && json_object_set_new_nocheck(row, name, json_integer(value)) != 0)
+        *failed = true;
+}
+
+static size_t length(const char *text)
+{
+    return text ? strlen(text) : 0;
+}
+
+/* Append one message as a JSON object. */
+static wp_status add_row(wp__buf *out, const wp_message *m, const wp_id *id, wp_error **err)
+{
+    json_t *row = json_object();
+    char text[37];
+    char *object;
+    bool failed = !row;
+    wp_id_format(text, id);
+    add_text(row, "id", text, strlen(text), &failed);
+    add_text(row, "topic", m->topic, strlen(m->topic), &failed);
+    add_text(row, "payload", m->payload, m->payload_len, &failed);
+    add_text(row, "headers", m->headers, length(m->headers), &failed);
+    add_text(row, "correlation_id", m->correlation_id, length(m->correlation_id), &failed);
+    add_text(row, "ordering_key", m->ordering_key, length(m->ordering_key), &failed);
+    add_text(row, "unique_key", m->unique_key, length(m->unique_key), &failed);
+    add_int(row, "due_at", m->has_due, m->due_us, &failed);
+    add_int(row, "delay", true, m->delay_us, &failed);
+    add_int(row, "expires_at", m->has_expires, m->expires_us, &failed);
+    object = failed ? NULL : json_dumps(row, JSON_COMPACT);
+    json_decref(row);
+    if (!object)
+        return wp__fail_nomem(err);
+    wp__buf_text(out, out->len ? "," : "[");
+    wp__buf_text(out, object);
+    free(object);
     return WP_OK;
 }
 
-static wp_status enqueue_next(wp_op *op, wp_error **err)
+/* As many as fit into one statement, if they are more than one. */
+static wp_status use_many(enqueue_op *self, bool *used, wp_error **err)
 {
-    enqueue_op *self = (enqueue_op *)op;
-    const wp_message *message;
-    bool ask = false;
+    size_t bytes = 0;
     wp_status st = WP_OK;
-    if (op->columns || op->statement == WP__SQL_OUTBOX_ENQUEUE) /* a statement was run */
-        st = settle(self, &ask, err);
-    op->columns = 0;
-    op->statement = WP__SQL_COUNT;
+    *used = false;
+    if (!self->base.engine->enqueues_many)
+        return WP_OK;
+    self->upto = self->at;
+    while (self->upto < self->count && self->upto - self->at < CHUNK_MESSAGES) {
+        bytes += self->messages[self->upto]->payload_len;
+        if (bytes > CHUNK_BYTES)
+            break;
+        self->upto++;
+    }
+    if (self->upto < self->at + 2)
+        return WP_OK;
+    wp__buf_clear(&self->json);
+    for (size_t i = self->at; i < self->upto && st == WP_OK; i++) {
+        st = add_row(&self->json, self->messages[i], &self->results[i].own, err);
+        self->results[i].duplicate = 1; /* until its row comes */
+    }
+    wp__buf_text(&self->json, "]");
+    if (st == WP_OK && self->json.failed)
+        st = wp__fail_nomem(err);
     if (st != WP_OK)
         return st;
+    wp__op_set_textn(&self->base, WP__P_MESSAGES, self->json.data, self->json.len);
+    wp__op_set_now(&self->base);
+    self->fed = self->at;
+    self->stage = MANY;
+    wp__op_use(&self->base, WP__SQL_OUTBOX_ENQUEUE_MANY, 1);
+    *used = true;
+    return WP_OK;
+}
+
+/* ---- the operation ------------------------------------------------------------------------ */
+
+/* Ask which of the messages an earlier try has stored. */
+static wp_status use_check(enqueue_op *self, wp_error **err)
+{
+    wp__buf_clear(&self->json);
+    for (size_t i = 0; i < self->count; i++) {
+        char text[37];
+        wp_id_format(text, &self->results[i].own);
+        wp__buf_fmt(&self->json, "%s\"%s\"", i ? "," : "[", text);
+        self->results[i].duplicate = 1;
+    }
+    wp__buf_text(&self->json, "]");
+    if (self->json.failed)
+        return wp__fail_nomem(err);
+    wp__op_set_textn(&self->base, WP__P_IDS, self->json.data, self->json.len);
+    self->stage = CHECK;
+    wp__op_use(&self->base, WP__SQL_OUTBOX_RESOLVE, 2);
+    return WP_OK;
+}
+
+static void use_find(enqueue_op *self)
+{
+    wp__op_set_text(&self->base, WP__P_UNIQUE_KEY, self->messages[self->at]->unique_key);
     self->row_seen = false;
-    if (ask) {
-        self->stage = FIND;
-        wp__op_use(op, WP__SQL_OUTBOX_FIND_UNIQUE, 1);
-        return WP_OK;
+    self->stage = FIND;
+    wp__op_use(&self->base, WP__SQL_OUTBOX_FIND_UNIQUE, 1);
+}
+
+/* The message under way is stored under its own id, or is a duplicate of another. */
+static void settle(enqueue_op *self)
+{
+    wp__op_result *result = &self->results[self->at];
+    if (!result->duplicate)
+        result->id = result->own;
+    self->at++;
+    self->base.result_count = self->at;
+}
+
+/* What the statement that was run means for the message under way. *ask: whose key has it met? */
+static wp_status take_answer(enqueue_op *self, bool *ask, wp_error **err)
+{
+    const stage was = self->stage;
+    wp__op_result *result = &self->results[self->at];
+    *ask = false;
+    self->stage = NONE;
+    if (was == FIND) {
+        if (!self->row_seen)
+            return wp__fail_db(err, WP_E_UNAVAILABLE, NULL, 0, true,
+                               "the message with the unique key was finished meanwhile: try again");
+        /* its own row, if a try that seemed lost was committed after all */
+        result->duplicate = memcmp(&result->id, &result->own, sizeof result->id) != 0;
+        settle(self);
+    } else if (was == UNIQUE && !self->row_seen) {
+        *ask = true;
+    } else if (was == PLAIN || was == UNIQUE) {
+        result->duplicate = 0;
+        settle(self);
+    } else if (was == CHECK) {
+        self->upto = self->row_seen ? self->count : 0; /* all of it was committed, or nothing */
     }
-    if (self->at == self->count) {
-        log_enqueued(self);
-        return WP_OK;
+    /* after a statement for many: those that were stored, up to one that was not */
+    while (self->at < self->upto && !*ask) {
+        *ask = self->results[self->at].duplicate && self->messages[self->at]->unique_key;
+        if (!*ask)
+            settle(self);
     }
-    message = self->messages[self->at];
-    self->results[self->at].duplicate = 0;
-    wp_id_new(&self->results[self->at].id);
+    return WP_OK;
+}
+
+static wp_status use_next(enqueue_op *self, wp_error **err)
+{
+    wp_op *op = &self->base;
+    const wp_message *message = self->messages[self->at];
+    bool used = false;
+    wp_status st = use_many(self, &used, err);
+    if (st != WP_OK || used)
+        return st;
+    self->upto = 0;
+    self->row_seen = false;
     set_params(self, message);
     self->stage = message->unique_key ? UNIQUE : PLAIN;
     if (self->stage == UNIQUE)
@@ -105,19 +247,65 @@ static wp_status enqueue_next(wp_op *op, wp_error **err)
     return WP_OK;
 }
 
+static wp_status enqueue_next(wp_op *op, wp_error **err)
+{
+    enqueue_op *self = (enqueue_op *)op;
+    bool ask = false;
+    wp_status st = WP_OK;
+    if (self->stage == SIGNAL)
+        return WP_OK;
+    if (self->stage == NONE && self->at == 0 && op->unsure && self->count)
+        return use_check(self, err);
+    if (self->stage != NONE && (st = take_answer(self, &ask, err)) != WP_OK)
+        return st;
+    if (ask) {
+        use_find(self);
+        return WP_OK;
+    }
+    if (self->at < self->count)
+        return use_next(self, err);
+    log_enqueued(self);
+    if (self->joins && self->count && wp__store_may_signal(op->store)) {
+        wp__op_set_text(op, WP__P_NAME, wp__store_channel(op->store));
+        self->stage = SIGNAL;
+        wp__op_use(op, WP__SQL_OUTBOX_SIGNAL, 1);
+    }
+    return WP_OK;
+}
+
 static wp_status enqueue_row(wp_op *op, const wp__value *columns, wp_error **err)
 {
     enqueue_op *self = (enqueue_op *)op;
+    int64_t place = 0;
+    wp_id id;
+    wp_status st;
     self->row_seen = true;
-    return wp__column_id(&self->results[self->at].id, &columns[0], err);
+    if (self->stage == SIGNAL)
+        return WP_OK;
+    if (self->stage == CHECK) {
+        if ((st = wp__column_int(&place, &columns[0], err)) != WP_OK)
+            return st;
+        if (place >= 0 && (size_t)place < self->count)
+            self->results[place].duplicate = 0;
+        return WP_OK;
+    }
+    if (self->stage != MANY)
+        return wp__column_id(&self->results[self->at].id, &columns[0], err);
+    if ((st = wp__column_id(&id, &columns[0], err)) != WP_OK)
+        return st;
+    while (self->fed < self->upto && memcmp(&self->results[self->fed].own, &id, sizeof id) != 0)
+        self->fed++; /* rows come in the order of the messages */
+    if (self->fed == self->upto)
+        return wp__fail(err, WP_E_INTERNAL, "a message was stored that was not sent");
+    self->results[self->fed++].duplicate = 0;
+    return WP_OK;
 }
 
 static void enqueue_rewind(wp_op *op)
 {
     enqueue_op *self = (enqueue_op *)op;
-    self->at = 0;
-    op->columns = 0;
-    op->statement = WP__SQL_COUNT;
+    self->at = self->upto = 0;
+    self->stage = NONE;
 }
 
 static void enqueue_destroy(wp_op *op)
@@ -129,6 +317,7 @@ static void enqueue_destroy(wp_op *op)
         for (size_t i = 0; i < self->count; i++)
             wp_message_free(self->copies[i]);
     free(self->copies);
+    wp__buf_free(&self->json);
 }
 
 static const wp__op_class enqueue_single = {.next = enqueue_next,
@@ -136,12 +325,14 @@ static const wp__op_class enqueue_single = {.next = enqueue_next,
                                             .rewind = enqueue_rewind,
                                             .destroy = enqueue_destroy,
                                             .writes = true,
-                                            .single = true};
+                                            .single = true,
+                                            .checks = true};
 static const wp__op_class enqueue_many = {.next = enqueue_next,
                                           .row = enqueue_row,
                                           .rewind = enqueue_rewind,
                                           .destroy = enqueue_destroy,
-                                          .writes = true};
+                                          .writes = true,
+                                          .checks = true};
 
 static wp_status check_messages(const wp_message *const *messages, size_t count, wp_error **err)
 {
@@ -167,9 +358,10 @@ static wp_status enqueue_init(enqueue_op *self, wp_store *store, const wp_messag
         if (!self->results)
             return wp__fail_nomem(err);
     }
+    for (size_t i = 0; i < count; i++)
+        wp_id_new(&self->results[i].own);
     wp__op_init(&self->base, single ? &enqueue_single : &enqueue_many, store);
     self->base.results = self->results;
-    self->base.statement = WP__SQL_COUNT;
     return WP_OK;
 }
 
@@ -187,6 +379,7 @@ wp_status wp_outbox_enqueue_many(wp_id *ids, int *duplicates, wp_store *store, w
         return wp__fail(err, WP_E_ARGUMENT, "ids is NULL");
     if ((st = enqueue_init(&op, store, messages, count, err)) != WP_OK)
         return st;
+    op.joins = conn != NULL;
     st = wp__store_run(store, conn, &op.base, err);
     if (st == WP_OK) {
         for (size_t i = 0; i < count; i++) {
@@ -195,7 +388,7 @@ wp_status wp_outbox_enqueue_many(wp_id *ids, int *duplicates, wp_store *store, w
                 duplicates[i] = op.results[i].duplicate;
         }
         if (!conn)
-            wp__store_notify(store, NULL);
+            wp__store_announce(store);
     }
     wp__op_fini(&op.base);
     wp__log_pump(wp__store_log(store));
@@ -246,6 +439,7 @@ wp_status wp_outbox_enqueue_op(wp_op **out, wp_store *store, const wp_message *c
         free(op);
         return st;
     }
+    op->joins = true;
     op->base.owns_store = true;
     wp__store_ref(store);
     *out = &op->base;

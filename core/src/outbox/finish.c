@@ -86,7 +86,7 @@ static wp_status use_refs(wp__finish_op *self, size_t from, size_t to, wp_error 
         return wp__fail_nomem(err);
     wp__op_set_textn(&self->base, WP__P_CLAIMS, self->json.data, self->json.len);
     wp__op_set_id(&self->base, WP__P_OWNER, &self->owner);
-    wp__op_set_int(&self->base, WP__P_NOW, wp__store_now_us(self->base.store));
+    wp__op_set_now(&self->base);
     return WP_OK;
 }
 
@@ -144,15 +144,35 @@ static bool needs_backoff(const wp__finish_op *self)
     return self->kind == WP__FINISH_RETRY && self->delay_us == 0;
 }
 
+/* Ask for the rows of the ids. */
+static wp_status use_ids(wp__finish_op *self, wp_error **err)
+{
+    wp_op *op = &self->base;
+    if (op->engine->text_ids) {
+        wp__buf_clear(&self->json);
+        for (size_t i = 0; i < self->id_count; i++) {
+            char text[37];
+            wp_id_format(text, &self->ids[i]);
+            wp__buf_fmt(&self->json, "%s\"%s\"", i ? "," : "[", text);
+        }
+        wp__buf_text(&self->json, "]");
+        if (self->json.failed)
+            return wp__fail_nomem(err);
+        wp__op_set_textn(op, WP__P_IDS, self->json.data, self->json.len);
+    } else {
+        wp__op_set_bytes(op, WP__P_IDS, self->ids, self->id_count * sizeof *self->ids);
+        wp__op_set_int(op, WP__P_COUNT_, (int64_t)self->id_count);
+    }
+    wp__op_use(op, WP__SQL_OUTBOX_RESOLVE, 2);
+    return WP_OK;
+}
+
 static wp_status finish_next(wp_op *op, wp_error **err)
 {
     wp__finish_op *self = (wp__finish_op *)op;
     if (self->phase == PHASE_START && self->ids && self->id_count) {
         self->phase = PHASE_RESOLVE;
-        wp__op_set_bytes(op, WP__P_IDS, self->ids, self->id_count * sizeof *self->ids);
-        wp__op_set_int(op, WP__P_COUNT_, (int64_t)self->id_count);
-        wp__op_use(op, WP__SQL_OUTBOX_RESOLVE, 2);
-        return WP_OK;
+        return use_ids(self, err);
     }
     if (self->phase == PHASE_START || self->phase == PHASE_RESOLVE) {
         wp__refs_sort(&self->refs);
@@ -308,7 +328,7 @@ static wp_status finish_run(size_t *changed, wp__finish_op *op, wp_conn *conn, w
     if (st == WP_OK && changed)
         *changed = count;
     if (st == WP_OK && !conn && count)
-        wp__store_notify(store, NULL);
+        wp__store_announce(store);
     wp__log_pump(wp__store_log(store));
     return st;
 }

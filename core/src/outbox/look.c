@@ -189,7 +189,7 @@ static wp_status stats_next(wp_op *op, wp_error **err)
     (void)err;
     self->step++;
     if (self->step == 1) {
-        wp__op_set_int(op, WP__P_NOW, wp__store_now_us(op->store));
+        wp__op_set_now(op);
         wp__op_use(op, WP__SQL_OUTBOX_STATS, 6);
     } else if (self->step == 2 && self->finished) {
         wp__op_use(op, WP__SQL_OUTBOX_STATS_FINISHED, 3);

@@ -25,6 +25,7 @@ typedef struct wp__claim_op {
     int64_t batch;
     int64_t lease_us;
     int64_t max_attempts; /* stamped on the row for whoever reaps it; 0: none */
+    int64_t since_us;     /* nothing before it is left to claim; INT64_MIN: not known */
     /* under way */
     int step;
     wp__buf found_topics;
@@ -32,7 +33,8 @@ typedef struct wp__claim_op {
     /* what was claimed; taken over by whoever sets `received` to NULL and `count` to 0 */
     wp_received **received;
     size_t count;
-    int64_t now_us; /* the database's now of the claim */
+    int64_t now_us;   /* the database's now of the claim; 0: nothing was claimed */
+    int64_t first_us; /* when the first of them was to be tried; 0: not known */
 } wp__claim_op;
 void wp__claim_op_init(wp__claim_op *op, wp_store *store);
 
@@ -104,7 +106,8 @@ enum { WP__REAP_PAGE = 500 };
 typedef struct wp__reap_op {
     wp_op base;
     const char *worker; /* recorded on those that fail */
-    int64_t now_us;     /* leases that ended by then are over */
+    int64_t now_us;     /* leases that ended by then are over, if the store's clock decides */
+    int64_t since_us;   /* none ended before it; INT64_MIN: not known */
     int phase;
     size_t done;
     struct wp__expired *rows;
@@ -118,13 +121,15 @@ typedef struct wp__reap_op {
     size_t expired; /* messages past their expiry, claimed or waiting: at most a page of each */
 } wp__reap_op;
 /* One page of expired leases and one of expired messages; run again while a page was full. */
-void wp__reap_op_init(wp__reap_op *op, wp_store *store, const char *worker, int64_t now_us);
+void wp__reap_op_init(wp__reap_op *op, wp_store *store, const char *worker, int64_t now_us,
+                      int64_t since_us);
 
 /* One read: whether there is anything to reap. */
 wp_status wp__outbox_reap_needed(bool *out, wp_store *store, wp_conn *conn, int64_t now_us,
-                                 wp_error **err);
-/* One read: when the first ready message of these topics may be tried; INT64_MAX: there is none. */
-wp_status wp__outbox_next_due(int64_t *out_us, wp_store *store, wp_conn *conn, const char *topics,
-                              wp_error **err);
+                                 int64_t since_us, wp_error **err);
+/* One read: in how long the first ready message of these topics may be tried, 0 or less: now;
+ * INT64_MAX: there is none. */
+wp_status wp__outbox_next_due(int64_t *in_us, wp_store *store, wp_conn *conn, const char *topics,
+                              int64_t since_us, wp_error **err);
 
 #endif

@@ -71,11 +71,21 @@ static wp_status use_group(wp__reap_op *self, wp_error **err)
     return WP_OK;
 }
 
+/* By the caller's clock where it decides; else the server's. */
+static void set_now(wp_op *op, int64_t now_us)
+{
+    if (wp__store_has_host_clock(op->store))
+        wp__op_set_int(op, WP__P_NOW, now_us);
+    else
+        wp__op_set_null(op, WP__P_NOW);
+}
+
 static wp_status reap_next(wp_op *op, wp_error **err)
 {
     wp__reap_op *self = (wp__reap_op *)op;
     if (self->phase == PHASE_START) {
-        wp__op_set_int(op, WP__P_NOW, self->now_us);
+        set_now(op, self->now_us);
+        wp__op_set_int(op, WP__P_SINCE, self->since_us);
         wp__op_set_int(op, WP__P_BATCH, WP__REAP_PAGE);
         wp__op_set_text(op, WP__P_WORKER, self->worker);
         self->phase = PHASE_FIND;
@@ -163,9 +173,10 @@ static const wp__op_class reap_class = {.next = reap_next,
                                         .destroy = reap_destroy,
                                         .writes = true};
 
-void wp__reap_op_init(wp__reap_op *op, wp_store *store, const char *worker, int64_t now_us)
+void wp__reap_op_init(wp__reap_op *op, wp_store *store, const char *worker, int64_t now_us,
+                      int64_t since_us)
 {
-    *op = (wp__reap_op){.worker = worker, .now_us = now_us};
+    *op = (wp__reap_op){.worker = worker, .now_us = now_us, .since_us = since_us};
     wp__op_init(&op->base, &reap_class, store);
 }
 
@@ -174,6 +185,7 @@ void wp__reap_op_init(wp__reap_op *op, wp_store *store, const char *worker, int6
 typedef struct probe_op {
     wp_op base;
     int64_t now_us;
+    int64_t since_us;
     int step;
     int64_t needed;
 } probe_op;
@@ -182,7 +194,8 @@ static wp_status probe_next(wp_op *op, wp_error **err)
 {
     (void)err;
     if (((probe_op *)op)->step++ == 0) {
-        wp__op_set_int(op, WP__P_NOW, ((probe_op *)op)->now_us);
+        set_now(op, ((probe_op *)op)->now_us);
+        wp__op_set_int(op, WP__P_SINCE, ((probe_op *)op)->since_us);
         wp__op_use(op, WP__SQL_OUTBOX_REAP_PROBE, 1);
     }
     return WP_OK;
@@ -199,11 +212,11 @@ static void probe_rewind(wp_op *op)
 }
 
 wp_status wp__outbox_reap_needed(bool *out, wp_store *store, wp_conn *conn, int64_t now_us,
-                                 wp_error **err)
+                                 int64_t since_us, wp_error **err)
 {
     static const wp__op_class cls = {
         .next = probe_next, .row = probe_row, .rewind = probe_rewind, .single = true};
-    probe_op op = {.now_us = now_us};
+    probe_op op = {.now_us = now_us, .since_us = since_us};
     wp_status st;
     wp__op_init(&op.base, &cls, store);
     st = wp__store_run(store, conn, &op.base, err);
@@ -220,7 +233,7 @@ wp_status wp_outbox_reap(size_t *changed, wp_store *store, wp_error **err)
     wp_status st = wp__store_check(store, err);
     while (st == WP_OK && full) {
         wp__reap_op op;
-        wp__reap_op_init(&op, store, NULL, wp__store_now_us(store));
+        wp__reap_op_init(&op, store, NULL, wp__store_now_us(store), INT64_MIN);
         st = wp__store_run(store, NULL, &op.base, err);
         total += op.retried + op.failed + op.expired;
         full = op.leases == WP__REAP_PAGE || op.expired >= WP__REAP_PAGE;
@@ -231,7 +244,7 @@ wp_status wp_outbox_reap(size_t *changed, wp_store *store, wp_error **err)
     if (total) {
         WP__LOG(wp__store_log(store), WP_LOG_INFO, "reaped",
                 WP__F_TEXT("StoreId", wp_store_id(store)), WP__F_INT("Count", total));
-        wp__store_notify(store, NULL);
+        wp__store_announce(store);
     }
     wp__log_pump(wp__store_log(store));
     if (changed)

@@ -10,6 +10,13 @@
 enum {
     PREFETCH_HORIZON_US = 1000000, /* nothing should wait in memory longer than this */
     CLOCK_SET_GRACE_US = 5000000,  /* for keepers to renew after the wall clock was set */
+    SINCE_MARGIN_US = 1000000,     /* transactions may commit so much later than they wrote */
+    REAP_MARGIN_US = 10000000,     /* and claims */
+    SWEEP_SHARE = 20,              /* looking behind it takes no more than 1/this of the time */
+    CHANNEL_TRUST_US = 30000000,   /* a channel that was heard is believed in for so long */
+    CHANNEL_ANSWER_US = 1000000,   /* a signal that was not heard by then is not heard */
+    CHANNEL_SILENT_MAX = 3,        /* so many in a row: connect and listen anew */
+    HEARD_POLL_US = 5000, /* after a signal: polls from this on, for those who commit later */
     RECHECK_FIRST_US = 100,
     RECHECK_MAX_US = 200000,
     BACKOFF_FIRST_US = 50000,
@@ -61,8 +68,38 @@ static void group_found(wp__group *group, size_t count, size_t asked)
         group->idle_us = 0;
 }
 
+/* ---- the low-water mark -------------------------------------------------------------------- */
+
+/* Where finished rows leave dead entries in an index until they are vacuumed (PostgreSQL, and while
+ * an old snapshot is held they cannot be), a claim would walk over all of them again and again. So
+ * claims begin at the first row that may be left. Rows can still appear before it: a transaction that
+ * commits late, a message that was due long ago, one that is given back. So now and then a claim or a
+ * probe begins at the start, a sweep; the longer it takes, the more rarely. */
+static int64_t since(const wp__group *group, int64_t now)
+{
+    return now >= group->sweep_at ? INT64_MIN : group->since_us;
+}
+
+/* A statement that began at `start` is done. */
+static void swept(int64_t *sweep_at, int64_t since_us, int64_t start, int64_t now)
+{
+    if (since_us == INT64_MIN)
+        *sweep_at = now + SWEEP_SHARE * (now - start);
+}
+
+/* What a claim tells of the rows that are left. */
+static void move_since(wp__group *group, const wp__claim_op *claim, size_t asked)
+{
+    int64_t left = claim->count < asked ? claim->now_us : claim->first_us;
+    if (claim->count == 0 || claim->first_us == 0)
+        return;
+    left -= SINCE_MARGIN_US;
+    if (claim->since_us == INT64_MIN || left > group->since_us)
+        group->since_us = left;
+}
+
 /* Nothing (more) to claim: when to look again. */
-static void group_idle(wp_worker *worker, wp__group *group, int64_t now, int64_t due_us)
+static void group_idle(wp_worker *worker, wp__group *group, int64_t now, int64_t due_in_us)
 {
     const wp__worker_options *o = &group->options;
     int64_t max = o->poll_max_ms * 1000;
@@ -77,11 +114,8 @@ static void group_idle(wp_worker *worker, wp__group *group, int64_t now, int64_t
     if (group->idle_us > max)
         group->idle_us = max;
     wait = group->idle_us - (int64_t)(wp__random() % (uint64_t)(group->idle_us / 8 + 1));
-    if (due_us != INT64_MAX) {
-        int64_t until = due_us - wp__store_now_us(worker->store);
-        if (until > 0 && until < wait)
-            wait = until;
-    }
+    if (due_in_us > 0 && due_in_us < wait)
+        wait = due_in_us;
     group->next_poll_us = now + wait;
     wp__mutex_unlock(&worker->mutex);
 }
@@ -124,6 +158,7 @@ static void claim_init(wp__claim_op *op, wp_worker *worker, const wp__group *gro
     op->batch = (int64_t)count;
     op->lease_us = group->options.lease_ms * 1000;
     op->max_attempts = group->options.max_attempts;
+    op->since_us = since(group, wp__worker_now(worker));
 }
 
 /* ---- errors ------------------------------------------------------------------------------- */
@@ -152,7 +187,15 @@ static wp_status connect_pump(wp_worker *worker, wp_error **err)
     wp__pump_close(worker);
     if ((st = wp__store_connect(&conn, worker->store, WP__OPEN_WORKER, err)) != WP_OK)
         return st;
-    worker->change_number = conn->driver->change_number(conn);
+    if (conn->driver->change_number)
+        worker->change_number = conn->driver->change_number(conn);
+    if (worker->listens &&
+        (st = conn->driver->listen(conn, wp__store_channel(worker->store), err)) != WP_OK) {
+        wp__conn_close(conn);
+        return st;
+    }
+    if (worker->listens)
+        wp__waiter_watch_input(worker->waiter, conn->driver->descriptor(conn));
     wp__mutex_lock(&worker->mutex); /* stop() may want to interrupt it */
     worker->pump_conn = conn;
     wp__mutex_unlock(&worker->mutex);
@@ -162,6 +205,7 @@ static wp_status connect_pump(wp_worker *worker, wp_error **err)
 void wp__pump_close(wp_worker *worker)
 {
     wp_conn *conn;
+    wp__waiter_watch_input(worker->waiter, -1);
     wp__mutex_lock(&worker->mutex);
     conn = worker->pump_conn;
     worker->pump_conn = NULL;
@@ -211,6 +255,10 @@ static wp_status transact(wp_worker *worker, wp__flush *f, wp__group *group, siz
     }
     if (group && st == WP_OK) {
         *claimed = claim.count;
+        move_since(group, &claim, count);
+        swept(&group->sweep_at, claim.since_us, sent_at, wp__worker_now(worker));
+        if (claim.now_us)
+            worker->server_offset = claim.now_us - sent_at;
         wp__worker_count(worker, WP_COUNTER_POLLS, 1);
         wp__worker_count(worker, WP_COUNTER_CLAIMED, (int64_t)claim.count);
         if (claim.count)
@@ -234,24 +282,48 @@ static void poll_now(wp_worker *worker, int64_t now)
     wp__mutex_unlock(&worker->mutex);
 }
 
+/* Others may commit a moment after the one whose signal was heard: polls begin short again. */
+static void poll_soon(wp_worker *worker)
+{
+    wp__mutex_lock(&worker->mutex);
+    for (wp__group *group = worker->groups; group; group = group->next)
+        group->idle_us = HEARD_POLL_US;
+    wp__mutex_unlock(&worker->mutex);
+}
+
 void wp__pump_work_made(wp_worker *worker)
 {
     poll_now(worker, wp__worker_now(worker));
-    wp__store_notify(worker->store, &worker->listener);
+    wp__store_announce_from(worker->store, &worker->listener);
 }
 
 /* ---- reaping ------------------------------------------------------------------------------ */
 
+/* The same mark for leases: those that ended before it are dealt with. */
+static int64_t reap_since(const wp_worker *worker, int64_t now)
+{
+    return now >= worker->reap_sweep_at ? INT64_MIN : worker->reap_since_us;
+}
+
+static void move_reap_since(wp_worker *worker, int64_t start)
+{
+    if (worker->server_offset != INT64_MIN)
+        worker->reap_since_us = worker->server_offset + start - REAP_MARGIN_US;
+}
+
 static wp_status reap(wp_worker *worker, wp_error **err)
 {
     bool more = false;
+    int64_t start = wp__worker_now(worker);
+    int64_t since_us = reap_since(worker, start);
     /* By the wall clock as it was when it was last found not to have been set: it may be set at any
      * moment, also between that and this. */
     int64_t now_us = worker->clock_offset + wp__worker_now(worker);
-    wp_status st = wp__outbox_reap_needed(&more, worker->store, worker->pump_conn, now_us, err);
+    wp_status st =
+        wp__outbox_reap_needed(&more, worker->store, worker->pump_conn, now_us, since_us, err);
     while (st == WP_OK && more) {
         wp__reap_op op;
-        wp__reap_op_init(&op, worker->store, worker->name, now_us);
+        wp__reap_op_init(&op, worker->store, worker->name, now_us, since_us);
         st = wp__conn_run(worker->pump_conn, &op.base, err);
         more = op.leases == WP__REAP_PAGE || op.expired >= WP__REAP_PAGE;
         if (st == WP_OK) {
@@ -267,13 +339,53 @@ static wp_status reap(wp_worker *worker, wp_error **err)
         }
         wp__op_fini(&op.base);
     }
+    if (st == WP_OK) {
+        move_reap_since(worker, start);
+        swept(&worker->reap_sweep_at, since_us, start, wp__worker_now(worker));
+    }
     return st;
+}
+
+/* ---- the database's channel --------------------------------------------------------------- */
+
+/* Long waits rest on the channel, so it is asked whether it works: a signal goes out on another
+ * connection. Where none comes in (a proxy, a listener that died unseen) polls stay short, and now and
+ * then the pump connects anew. */
+static void ask_channel(wp_worker *worker, int64_t now)
+{
+    if (now - worker->heard_at < CHANNEL_TRUST_US)
+        return;
+    if (worker->channel_asked_at && now - worker->channel_asked_at < CHANNEL_ANSWER_US)
+        return;
+    if (worker->channel_asked_at) {
+        worker->watching = false;
+        if (++worker->channel_silent >= CHANNEL_SILENT_MAX) {
+            worker->channel_silent = -10 * CHANNEL_SILENT_MAX; /* the next time it takes longer */
+            worker->pump_conn->broken = true;
+        }
+    }
+    worker->channel_asked_at = now;
+    wp__signaller_request(wp__store_signaller(worker->store), worker->store);
+}
+
+/* Something came in on the pump's connection. True: a signal. */
+static bool hear(wp_worker *worker, int64_t now)
+{
+    if (!worker->pump_conn || !worker->pump_conn->driver->heard(worker->pump_conn))
+        return false;
+    worker->heard_at = now;
+    worker->channel_asked_at = 0;
+    worker->channel_silent = 0;
+    worker->watching = true;
+    return true;
 }
 
 static wp_status maintain(wp_worker *worker, int64_t now, wp_error **err)
 {
     wp_status st = WP_OK;
     worker->next_reap = now + worker->config->reap_ms * 1000;
+    if (worker->listens)
+        ask_channel(worker, now);
     (void)wp__worker_clock_was_set(worker, &worker->clock_offset);
     if (now - atomic_load(&worker->clock_set_at) >= CLOCK_SET_GRACE_US)
         st = reap(worker, err);
@@ -283,7 +395,9 @@ static wp_status maintain(wp_worker *worker, int64_t now, wp_error **err)
         wp__mutex_lock(&worker->mutex);
         idle = worker->held == 0;
         wp__mutex_unlock(&worker->mutex);
-        worker->worked = !worker->pump_conn->driver->tidy(worker->pump_conn, idle) || !idle;
+        worker->worked = (worker->pump_conn->driver->tidy &&
+                          !worker->pump_conn->driver->tidy(worker->pump_conn, idle)) ||
+                         !idle;
     }
     return st;
 }
@@ -314,16 +428,22 @@ static wp__group *choose_group(wp_worker *worker, int64_t now, size_t *count, in
 static wp_status probe(wp_worker *worker, wp__group *group, bool *empty, int64_t now,
                        wp_error **err)
 {
-    int64_t due_us = 0;
+    int64_t due_in_us = 0;
+    int64_t since_us = since(group, now);
     wp_status st;
     *empty = false;
     if (group->hungry || !group->topics)
         return WP_OK;
-    st = wp__outbox_next_due(&due_us, worker->store, worker->pump_conn, group->topics, err);
-    if (st == WP_OK && due_us > wp__store_now_us(worker->store)) {
+    st = wp__outbox_next_due(&due_in_us, worker->store, worker->pump_conn, group->topics, since_us,
+                             err);
+    swept(&group->sweep_at, since_us, now, wp__worker_now(worker));
+    if (st == WP_OK && due_in_us > 0) {
         wp__worker_count(worker, WP_COUNTER_POLLS, 1);
         *empty = true;
-        group_idle(worker, group, now, due_us);
+        group_idle(worker, group, now, due_in_us);
+    } else {
+        group->sweep_at =
+            since_us == INT64_MIN ? now : group->sweep_at; /* the claim must find it */
     }
     return st;
 }
@@ -391,7 +511,7 @@ static void wake(wp_worker *worker, int64_t now)
 static void look_for_change(wp_worker *worker, int64_t now)
 {
     int64_t number;
-    if (!worker->pump_conn)
+    if (!worker->pump_conn || !worker->pump_conn->driver->change_number)
         return;
     number = worker->pump_conn->driver->change_number(worker->pump_conn);
     if (number == worker->change_number) {
@@ -418,7 +538,12 @@ static void sleep_until(wp_worker *worker, int64_t deadline)
         worker->recheck_us = 0; /* begin anew */
     if ((woke & WP__WOKE_CHANGE) || (worker->recheck_us && now >= worker->recheck_at))
         look_for_change(worker, now);
-    worker->watching = worker->watching && wp__waiter_is_watching(worker->waiter);
+    if ((woke & WP__WOKE_INPUT) && hear(worker, now)) {
+        wake(worker, now);
+        poll_soon(worker);
+    }
+    if (!worker->listens)
+        worker->watching = worker->watching && wp__waiter_is_watching(worker->waiter);
 }
 
 /* Hints from this process: another thread committed, or wp_worker_wake(). */

@@ -127,6 +127,9 @@ wp_status wp_worker_new(wp_worker **out, wp_store *store, const wp_config *confi
     worker->clock = wp__store_clock(store);
     worker->log = wp__log_ref(wp__store_log(store));
     worker->calls = 1;
+    worker->reap_since_us = INT64_MIN;
+    worker->server_offset = INT64_MIN;
+    worker->heard_at = INT64_MIN / 2;
     atomic_init(&worker->clock_set_at, INT64_MIN / 2);
     wp_id_new(&worker->owner);
     wp__mutex_init(&worker->mutex);
@@ -247,6 +250,7 @@ static wp_status add_group(wp_worker *worker, const wp__worker_options *options,
     group->topics = topics;
     group->service_us = -1;
     group->hungry = true;
+    group->since_us = INT64_MIN;
     group->next = worker->groups;
     worker->groups = group;
     *out = group;
@@ -311,6 +315,7 @@ static wp_status start_threads(wp_worker *worker, wp_error **err)
     const char *path = wp__store_watch_path(worker->store);
     wp_status st;
     worker->watching = worker->config->wakeups && path && wp__waiter_watch(worker->waiter, path);
+    worker->listens = worker->config->wakeups && wp__store_listens(worker->store);
     (void)wp__worker_clock_was_set(worker, &worker->clock_offset);
     (void)wp__worker_clock_was_set(worker, &worker->keeper_clock_offset);
     wp__worker_ref(worker);

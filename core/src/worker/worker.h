@@ -45,6 +45,8 @@ typedef struct wp__group {
     atomic_bool hungry;   /* look for work without waiting for the poll */
     int64_t idle_us;      /* the current poll interval */
     int64_t next_poll_us; /* elapsed time of the next poll */
+    int64_t since_us;     /* nothing before it is left to claim, see pump.c; INT64_MIN: not known */
+    int64_t sweep_at;     /* elapsed time at which to look at all of it again */
     struct wp__group *next;
 } wp__group;
 
@@ -137,6 +139,7 @@ struct wp_worker {
     bool listening;
     _Atomic int64_t clock_set_at; /* when the wall clock was last seen to have been set */
     bool watching;                /* a wake-up channel is live */
+    bool listens;                 /* it is one of the database's, by the pump's connection */
     wp__waiter *keeper_waiter;
     wp__thread pump_thread, keeper_thread;
     bool pump_running, keeper_running;
@@ -152,6 +155,12 @@ struct wp_worker {
     int64_t recheck_us; /* a change was announced and not seen yet: look again after this */
     int64_t recheck_at;
     int64_t next_reap;
+    int64_t server_offset; /* the server's clock less elapsed time; INT64_MIN: not known */
+    int64_t reap_since_us; /* no lease ended before it; INT64_MIN: not known */
+    int64_t reap_sweep_at;
+    int64_t heard_at;         /* the channel, last */
+    int64_t channel_asked_at; /* a signal was sent to hear whether the channel works; 0: none */
+    int channel_silent;       /* how many were not heard in a row */
     int64_t clock_offset;
     int64_t keeper_clock_offset; /* the keeper's own */
     int64_t error_backoff_us;

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/socket.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <time.h>
+
+bool wp__socket_wait(int fd, unsigned events, int64_t timeout_us)
+{
+    struct pollfd p = {.fd = fd};
+    const struct timespec limit = {(time_t)(timeout_us / 1000000),
+                                   (long)(timeout_us % 1000000) * 1000};
+    int n;
+    if (events & WP__SOCKET_READ)
+        p.events |= POLLIN;
+    if (events & WP__SOCKET_WRITE)
+        p.events |= POLLOUT;
+    n = ppoll(&p, 1, &limit, NULL);
+    return n > 0 || (n < 0 && errno != EINTR);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The engines that there are. Their texts are generated from sql/. */
+#include "op/engine.h"
+
+extern const wp__sql_source wp__sql_sqlite[WP__SQL_COUNT];
+extern const wp__sql_source wp__sql_sqlite_migrations[];
+extern const size_t wp__sql_sqlite_migration_count;
+extern const wp__sql_source wp__sql_postgresql[WP__SQL_COUNT];
+extern const wp__sql_source wp__sql_postgresql_migrations[];
+extern const size_t wp__sql_postgresql_migration_count;
+
+const wp__engine wp__engine_sqlite = {
+    .name = "sqlite",
+    .statements = wp__sql_sqlite,
+    .migrations = wp__sql_sqlite_migrations,
+    .migration_count = &wp__sql_sqlite_migration_count,
+};
+
+const wp__engine wp__engine_postgresql = {
+    .name = "postgresql",
+    .statements = wp__sql_postgresql,
+    .migrations = wp__sql_postgresql_migrations,
+    .migration_count = &wp__sql_postgresql_migration_count,
+    .name_max = 63, /* NAMEDATALEN - 1: longer ones would be cut silently */
+    .schemas = true,
+    .text_ids = true,
+    .own_clock = true,
+    .claim_reads = true,
+    .enqueues_many = true,
+    .signals = true,
+};

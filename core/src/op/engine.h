@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An engine: the SQL of one kind of database, and what operations must know of it. Drivers that reach
+ * the same database in different ways share it. */
+#ifndef WP__ENGINE_H
+#define WP__ENGINE_H
+
+#include "op/sql.h"
+
+typedef struct wp__engine {
+    const char *name; /* as wp_store_engine() gives it, and its folder in sql/ */
+    const wp__sql_source *statements;
+    const wp__sql_source *migrations;
+    const size_t *migration_count;
+    size_t name_max;    /* bytes of an object's name; 0: no limit */
+    bool schemas;       /* tables are in a schema; else its name is a prefix of theirs */
+    bool text_ids;      /* ids are text parameters and lists of them JSON; else they are bytes */
+    bool own_clock;     /* statements ask the server what time it is; else they are told */
+    bool claim_reads;   /* the claim returns the messages; else they are read by a statement more */
+    bool enqueues_many; /* one statement stores many messages */
+    bool signals;       /* a statement tells other processes of new work */
+} wp__engine;
+
+extern const wp__engine wp__engine_sqlite;
+extern const wp__engine wp__engine_postgresql;
+
+#endif

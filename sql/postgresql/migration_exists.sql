@@ -1,0 +1,4 @@
+-- migration_exists: whether there is a journal of migrations.
+SELECT count(*)
+FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS s ON s.oid = c.relnamespace
+WHERE s.nspname = CAST(:schema AS text) AND c.relname = CAST(:name AS text)

@@ -1,0 +1,14 @@
+-- outbox_next_due: in how many us the first message of the JSON array :topics may be tried, or null.
+WITH RECURSIVE t AS (
+    SELECT j.topic FROM json_array_elements_text(CAST(:topics AS json)) AS j (topic)
+)
+SELECT least(
+           (SELECT min(c.next_attempt_at)
+            FROM t CROSS JOIN LATERAL (
+                SELECT w.next_attempt_at FROM {outbox_work} AS w
+                WHERE w.status = 0 AND w.ordering_key IS NULL AND w.topic = t.topic
+                  AND w.next_attempt_at >= CAST(:since AS bigint)
+                ORDER BY w.next_attempt_at, w.seq
+                LIMIT 1) AS c),
+           (SELECT min(h.next_attempt_at) FROM {outbox_heads} AS h WHERE h.topic IN (SELECT t.topic FROM t)))
+       - coalesce(CAST(:now AS bigint), CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint))
