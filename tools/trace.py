@@ -22,6 +22,7 @@ TABLE = ROOT / "tests" / "requirements.tsv"
 COLUMNS = ["id", "area", "state", "title", "tests"]
 # the last form: a long name on a line of its own
 TEST = re.compile(r"\s*(?:static void |void |async def |def |^)(test_\w+)\(")
+CSHARP = re.compile(r"\s*public (?:void|async Task|Task) (\w+)\(")
 RANGE = re.compile(r"([A-Z]{3,4})-(\d{3})(?:\.\.(?:[A-Z]{3,4}-)?(\d{3}))?")
 NEAR = 80  # lines from a comment to its test: decorators can be long
 
@@ -54,8 +55,9 @@ class Tests:
         ids: list[str] = []
         begin = 0
         in_comment = False
+        pattern = CSHARP if path.suffix == ".cs" else TEST
         for number, line in enumerate(lines, 1):
-            if test := TEST.match(line):
+            if test := pattern.match(line):
                 self.names.add(test[1])
                 self.prove(ids, test[1])
                 ids, in_comment = [], False
@@ -93,7 +95,8 @@ def main() -> int:
 
     tests = Tests()
     files = [p for p in (ROOT / "tests").rglob("*") if p.suffix in (".c", ".sh")]
-    files += [p for d in (ROOT / "bindings").glob("*/tests") for p in d.rglob("*.py")]
+    folders = (ROOT / "bindings").glob("*/tests")
+    files += [p for d in folders for p in d.rglob("*") if p.suffix in (".py", ".cs")]
     for path in sorted(files):
         tests.read(path)
     faults = tests.faults

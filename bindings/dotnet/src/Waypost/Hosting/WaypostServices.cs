@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+using System.Diagnostics.CodeAnalysis;
+using Microsoft.Extensions.Configuration;
+using Microsoft.Extensions.DependencyInjection.Extensions;
+using Microsoft.Extensions.Diagnostics.HealthChecks;
+using Microsoft.Extensions.Hosting;
+using Microsoft.Extensions.Logging;
+using Microsoft.Extensions.Options;
+using Waypost;
+using Waypost.Hosting;
+
+namespace Microsoft.Extensions.DependencyInjection;
+
+/// <summary>Waypost in a host: the outbox as a service, and a worker that runs with the host.</summary>
+public static class WaypostServices
+{
+    /// <summary>Add a store, its <see cref="IOutbox"/>, and a worker for the handlers that are
+    /// added to what this returns. All of it starts and stops with the host.</summary>
+    public static WaypostBuilder AddWaypost(
+        this IServiceCollection services, Action<WaypostOptions>? configure = null)
+    {
+        ArgumentNullException.ThrowIfNull(services);
+        OptionsBuilder<WaypostOptions> options = services.AddOptions<WaypostOptions>();
+        if (configure is not null)
+            options.Configure(configure);
+        services.TryAddSingleton(Open);
+        services.TryAddSingleton(provider => provider.GetRequiredService<WaypostStore>().Outbox);
+        services.TryAddSingleton<WorkerService>();
+        services.TryAddEnumerable(
+            ServiceDescriptor.Singleton<IHostedService, WorkerService>(
+                provider => provider.GetRequiredService<WorkerService>()));
+        return new WaypostBuilder(services);
+    }
+
+    /// <summary>The same with options from a section, such as
+    /// <c>{ "Url": "sqlite:app.db", "Worker": { "Lease": "00:01:00" } }</c>.</summary>
+    public static WaypostBuilder AddWaypost(
+        this IServiceCollection services, IConfiguration section,
+        Action<WaypostOptions>? configure = null)
+    {
+        ArgumentNullException.ThrowIfNull(section);
+        WaypostBuilder builder = services.AddWaypost();
+        services.Configure<WaypostOptions>(section);
+        if (configure is not null)
+            services.Configure(configure);
+        return builder;
+    }
+
+    private static WaypostStore Open(IServiceProvider provider) => WaypostStore.Open(
+        provider.GetRequiredService<IOptions<WaypostOptions>>().Value,
+        provider.GetService<ILoggerFactory>()?.CreateLogger("Waypost"),
+        provider.GetService<ManualClock>());
+
+    /// <summary>Report whether the store can be read, with its counts; degraded when a message has
+    /// been ready for longer than <paramref name="maxReadyAge"/>.</summary>
+    public static IHealthChecksBuilder AddWaypost(
+        this IHealthChecksBuilder builder, string name = "waypost",
+        HealthStatus? failureStatus = null, IEnumerable<string>? tags = null,
+        TimeSpan? maxReadyAge = null)
+    {
+        ArgumentNullException.ThrowIfNull(builder);
+        return builder.Add(new HealthCheckRegistration(
+            name,
+            provider => new WaypostHealthCheck(provider, maxReadyAge),
+            failureStatus, tags));
+    }
+}
+
+/// <summary>Adds handlers to the worker of <see cref="WaypostServices.AddWaypost(IServiceCollection, Action{WaypostOptions})"/>.</summary>
+public sealed class WaypostBuilder
+{
+    internal WaypostBuilder(IServiceCollection services) => Services = services;
+
+    /// <summary>The services.</summary>
+    public IServiceCollection Services { get; }
+
+    /// <summary>Add a handler class. It is made anew in a scope of its own for each message, unless
+    /// it was registered otherwise.</summary>
+    /// <param name="configure">What differs from the worker's options for its topic.</param>
+    public WaypostBuilder AddHandler<
+        [DynamicallyAccessedMembers(DynamicallyAccessedMemberTypes.PublicConstructors)] THandler>(
+        Action<OutboxWorkerOptions>? configure = null) where THandler : class, IOutboxHandler
+    {
+        Services.TryAddScoped<THandler>();
+        Services.AddSingleton(new HandlerSource(
+            null, provider => provider.GetRequiredService<THandler>(), null, Options(configure)));
+        return this;
+    }
+
+    /// <summary>Add a function for a topic. It gets the services of the message's own scope.</summary>
+    public WaypostBuilder AddHandler(
+        string topic, Func<IServiceProvider, OutboxDelivery, CancellationToken, Task> handler,
+        Action<OutboxWorkerOptions>? configure = null)
+    {
+        ArgumentNullException.ThrowIfNull(topic);
+        ArgumentNullException.ThrowIfNull(handler);
+        return Add(topic, async (provider, delivery, token) =>
+        {
+            await handler(provider, delivery, token).ConfigureAwait(false);
+            return Outcome.Done;
+        }, configure);
+    }
+
+    /// <summary>Add a function that answers with an outcome.</summary>
+    public WaypostBuilder AddHandlerWithOutcome(
+        string topic,
+        Func<IServiceProvider, OutboxDelivery, CancellationToken, Task<Outcome>> handler,
+        Action<OutboxWorkerOptions>? configure = null)
+    {
+        ArgumentNullException.ThrowIfNull(topic);
+        ArgumentNullException.ThrowIfNull(handler);
+        return Add(topic, handler, configure);
+    }
+
+    private WaypostBuilder Add(
+        string topic,
+        Func<IServiceProvider, OutboxDelivery, CancellationToken, Task<Outcome>> handler,
+        Action<OutboxWorkerOptions>? configure)
+    {
+        Services.AddSingleton(new HandlerSource(topic, null, handler, Options(configure)));
+        return this;
+    }
+
+    private static OutboxWorkerOptions? Options(Action<OutboxWorkerOptions>? configure)
+    {
+        if (configure is null)
+            return null;
+        var options = new OutboxWorkerOptions();
+        configure(options);
+        return options;
+    }
+}

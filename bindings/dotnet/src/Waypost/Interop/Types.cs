@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+using System.Runtime.InteropServices;
+
+namespace Waypost.Interop;
+
+/// <summary>The core's wp_id: 16 bytes, big-endian.</summary>
+[StructLayout(LayoutKind.Sequential)]
+internal unsafe struct WpId
+{
+    private fixed byte _bytes[16];
+
+    public static implicit operator WpId(Guid value)
+    {
+        WpId id;
+        value.TryWriteBytes(new Span<byte>(id._bytes, 16), bigEndian: true, out _);
+        return id;
+    }
+
+    public static implicit operator Guid(WpId id) =>
+        new(new ReadOnlySpan<byte>(id._bytes, 16), bigEndian: true);
+}
+
+/// <summary>wpn_message of helpers.h.</summary>
+[StructLayout(LayoutKind.Sequential)]
+internal unsafe struct NativeMessage
+{
+    public WpId Id;
+    public byte* Topic;
+    public byte* Payload;
+    public nuint PayloadLength;
+    public byte* CorrelationId;
+    public byte* OrderingKey;
+    public byte* Headers;
+    public long Attempt;
+    public long ClaimNumber;
+    public long CreatedUs;
+    public long DueUs;
+    public long ExpiresUs;
+}
+
+/// <summary>wpn_param of helpers.h.</summary>
+[StructLayout(LayoutKind.Sequential)]
+internal unsafe struct NativeParameter
+{
+    public long Type;
+    public long Integer;
+    public byte* Name;
+    public byte* Data;
+    public nuint Length;
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+using System.Collections.Concurrent;
+using System.Data.Common;
+using Waypost.Interop;
+
+namespace Waypost;
+
+/// <summary>How operations run on a connection that the app already has.</summary>
+internal static class OnApps
+{
+    private static readonly ConcurrentDictionary<Type, wp_paramstyle> Styles = new();
+
+    public static DbConnection ConnectionOf(DbTransaction transaction) =>
+        transaction.Connection ?? throw new InvalidOperationException(
+            "the transaction is over: it was committed, rolled back or disposed");
+
+    /// <summary>Execute what the operation asks for, and free it.</summary>
+    public static async Task<T> RunAsync<T>(
+        DbConnection connection, DbTransaction? transaction, string engine,
+        OperationHandle operation, Func<OperationHandle, T> result,
+        CancellationToken cancellationToken)
+    {
+        using (operation)
+        {
+            wp_paramstyle style = Styles.GetOrAdd(connection.GetType(), StyleOf);
+            if (engine == "sqlite")
+                SqliteCopies.Check(connection);
+            operation.SetStyle(style);
+            while (operation.Next())
+            {
+                DbCommand command = connection.CreateCommand();
+                await using (command.ConfigureAwait(false))
+                {
+                    Prepare(command, transaction, operation, style);
+                    await ExecuteAsync(command, operation, cancellationToken).ConfigureAwait(false);
+                }
+            }
+            return result(operation);
+        }
+    }
+
+    private static void Prepare(
+        DbCommand command, DbTransaction? transaction, OperationHandle operation,
+        wp_paramstyle style)
+    {
+        if (transaction is not null)
+            command.Transaction = transaction;
+#pragma warning disable CA2100 // the core's own statements, with parameters
+        command.CommandText = operation.Sql;
+#pragma warning restore CA2100
+        for (int i = 0; i < operation.ParameterCount; i++)
+        {
+            (string name, object? value) = operation.Parameter(i);
+            DbParameter parameter = command.CreateParameter();
+            if (style != wp_paramstyle.WP_PARAM_QMARK)
+                parameter.ParameterName = "@" + name;
+            parameter.Value = value ?? DBNull.Value;
+            command.Parameters.Add(parameter);
+        }
+    }
+
+    private static async Task ExecuteAsync(
+        DbCommand command, OperationHandle operation, CancellationToken cancellationToken)
+    {
+        if (!operation.ReturnsRows)
+        {
+            await command.ExecuteNonQueryAsync(cancellationToken).ConfigureAwait(false);
+            return;
+        }
+        DbDataReader reader =
+            await command.ExecuteReaderAsync(cancellationToken).ConfigureAwait(false);
+        await using (reader.ConfigureAwait(false))
+        {
+            while (await reader.ReadAsync(cancellationToken).ConfigureAwait(false))
+            {
+                for (int column = 0; column < reader.FieldCount; column++)
+                    operation.Feed(reader.GetValue(column));
+                operation.EndRow();
+            }
+        }
+    }
+
+    /// <summary>ADO.NET's providers take names but for ODBC's.</summary>
+    private static wp_paramstyle StyleOf(Type type)
+    {
+        for (Type? kind = type; kind is not null; kind = kind.BaseType)
+            if (kind.FullName == "System.Data.Odbc.OdbcConnection")
+                return wp_paramstyle.WP_PARAM_QMARK;
+        return wp_paramstyle.WP_PARAM_AT;
+    }
+}

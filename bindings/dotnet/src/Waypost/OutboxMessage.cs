@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+using System.Data.Common;
+using System.Text;
+using System.Text.Json;
+using Waypost.Interop;
+
+namespace Waypost;
+
+/// <summary>A message as the outbox holds it. Immutable, and its own: it outlives what it came
+/// from.</summary>
+public class OutboxMessage
+{
+    private static readonly IReadOnlyDictionary<string, string> NoHeaders =
+        new Dictionary<string, string>();
+
+    private readonly byte[] _payload;
+    private string? _text;
+    private readonly byte[]? _headersJson;
+    private IReadOnlyDictionary<string, string>? _headers;
+
+    internal unsafe OutboxMessage(in NativeMessage native)
+    {
+        Id = native.Id;
+        Topic = Utf8.Text(native.Topic);
+        _payload = Utf8.Bytes(native.Payload, native.PayloadLength);
+        CorrelationId = Utf8.OptionalText(native.CorrelationId);
+        OrderingKey = Utf8.OptionalText(native.OrderingKey);
+        if (native.Headers[1] != (byte)'}')
+            _headersJson = Encoding.UTF8.GetBytes(Utf8.Text(native.Headers));
+        Attempt = checked((int)native.Attempt);
+        ClaimNumber = native.ClaimNumber;
+        CreatedAtUtc = Times.FromUs(native.CreatedUs);
+        DueTimeUtc = Times.FromUs(native.DueUs);
+        ExpiresAtUtc = Times.FromOptionalUs(native.ExpiresUs);
+    }
+
+    /// <summary>The message's id. Ids sort by the time of their enqueue.</summary>
+    public Guid Id { get; }
+
+    /// <summary>The topic.</summary>
+    public string Topic { get; }
+
+    /// <summary>The payload as text.</summary>
+    public string Payload => _text ??= Encoding.UTF8.GetString(_payload);
+
+    /// <summary>The payload as UTF-8, as JsonSerializer likes it.</summary>
+    public ReadOnlyMemory<byte> Utf8Payload => _payload;
+
+    /// <summary>The correlation id, or null.</summary>
+    public string? CorrelationId { get; }
+
+    /// <summary>The ordering key, or null.</summary>
+    public string? OrderingKey { get; }
+
+    /// <summary>The headers; empty if there are none.</summary>
+    public IReadOnlyDictionary<string, string> Headers =>
+        _headers ??= _headersJson is null ? NoHeaders : Json.Strings(_headersJson);
+
+    /// <summary>How many attempts ended without success before this one.</summary>
+    public int Attempt { get; }
+
+    /// <summary>The number of this claim of this message: a fencing token, it rises with every
+    /// claim.</summary>
+    public long ClaimNumber { get; }
+
+    /// <summary>When it was enqueued, by the database's clock.</summary>
+    public DateTimeOffset CreatedAtUtc { get; }
+
+    /// <summary>When it was due.</summary>
+    public DateTimeOffset DueTimeUtc { get; }
+
+    /// <summary>When it expires, or null.</summary>
+    public DateTimeOffset? ExpiresAtUtc { get; }
+
+    /// <summary>
+    /// In a handler: acknowledge the message inside the app's transaction, so that the handler's
+    /// writes and the acknowledgement commit together; then return. If the transaction does not
+    /// commit, the message is tried again.
+    /// </summary>
+    /// <exception cref="LeaseLostException">Roll back: someone else may have the message.</exception>
+    public virtual Task CompleteAsync(
+        DbTransaction transaction, CancellationToken cancellationToken = default) =>
+        throw new InvalidOperationException("the message is not being handled");
+
+    /// <summary>The message's topic and id; never its payload.</summary>
+    public override string ToString() => $"{Topic} {Id}";
+}
+
+/// <summary>Where a message stands.</summary>
+public enum OutboxMessageStatus
+{
+    /// <summary>Waiting: for its due time, its next attempt or a worker.</summary>
+    Ready = wp_message_status.WP_MESSAGE_READY,
+    /// <summary>Claimed.</summary>
+    InProgress = wp_message_status.WP_MESSAGE_IN_PROGRESS,
+    /// <summary>Finished with success.</summary>
+    Done = wp_message_status.WP_MESSAGE_DONE,
+    /// <summary>A dead letter.</summary>
+    Failed = wp_message_status.WP_MESSAGE_FAILED,
+    /// <summary>Waits for an earlier message with the same ordering key.</summary>
+    Blocked = wp_message_status.WP_MESSAGE_BLOCKED,
+}
+
+/// <summary>One message and where it stands.</summary>
+public sealed record OutboxMessageInfo(
+    OutboxMessageStatus Status,
+    OutboxMessage Message,
+    DateTimeOffset? NextAttemptUtc,
+    DateTimeOffset? LockedUntilUtc,
+    DateTimeOffset? ProcessedAtUtc,
+    string? ProcessedBy,
+    string? LastError);
+
+/// <summary>Counts of messages.</summary>
+public sealed record TopicStats(
+    long Ready, long Scheduled, long InProgress, long Blocked, long Done, long Failed,
+    TimeSpan OldestReadyAge);
+
+/// <summary>What the outbox holds, by topic and in all. A snapshot.</summary>
+public sealed record OutboxStats(IReadOnlyDictionary<string, TopicStats> Topics, TopicStats Total);
+
+internal static class Json
+{
+    /// <summary>A JSON object of strings.</summary>
+    public static Dictionary<string, string> Strings(byte[] json)
+    {
+        var strings = new Dictionary<string, string>();
+        var reader = new Utf8JsonReader(json);
+        reader.Read();
+        while (reader.Read() && reader.TokenType == JsonTokenType.PropertyName)
+        {
+            string name = reader.GetString()!;
+            reader.Read();
+            strings[name] = reader.GetString()!;
+        }
+        return strings;
+    }
+
+    /// <summary>A JSON object's names and scalar values.</summary>
+    public static List<KeyValuePair<string, object?>> Scalars(byte[] json)
+    {
+        var values = new List<KeyValuePair<string, object?>>();
+        var reader = new Utf8JsonReader(json);
+        reader.Read();
+        while (reader.Read() && reader.TokenType == JsonTokenType.PropertyName)
+        {
+            string name = reader.GetString()!;
+            reader.Read();
+            object? value = reader.TokenType switch
+            {
+                JsonTokenType.String => reader.GetString(),
+                JsonTokenType.Number => reader.TryGetInt64(out long whole) ? whole : reader.GetDouble(),
+                JsonTokenType.True => true,
+                JsonTokenType.False => false,
+                _ => null,
+            };
+            reader.TrySkip();
+            values.Add(new(name, value));
+        }
+        return values;
+    }
+}

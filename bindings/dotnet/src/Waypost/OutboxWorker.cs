@@ -1,0 +1,532 @@
+// SPDX-License-Identifier: Apache-2.0
+using System.Collections.Concurrent;
+using Microsoft.Extensions.Logging;
+using Microsoft.Extensions.Logging.Abstractions;
+using Waypost.Interop;
+
+namespace Waypost;
+
+/// <summary>
+/// Runs handlers for messages of a store's outbox. Made with <see cref="WaypostStore.CreateWorker"/>;
+/// runs once. Thread-safe.
+/// </summary>
+public sealed class OutboxWorker : IAsyncDisposable, IDisposable
+{
+    // The longest waits inside the core; one thread looks often, so that the core's log is written.
+    private const long WaitMs = 10_000;
+    private const long OftenMs = 200;
+    private static readonly TimeSpan AtExit = TimeSpan.FromSeconds(2);
+    private static readonly TimeSpan LongestStop = TimeSpan.FromDays(1);
+
+    /// <summary>The worker whose handler is running in this context.</summary>
+    private static readonly AsyncLocal<OutboxWorker?> Inside = new();
+    private static readonly ConcurrentDictionary<OutboxWorker, bool> Started = new();
+
+    private readonly WorkerHandle _core;
+    private readonly int _threadCount;
+    private readonly ILogger _logger;
+    private readonly Dictionary<string, Registration> _registrations = new(StringComparer.Ordinal);
+    private readonly ConcurrentDictionary<nint, WeakReference<OutboxDelivery>> _out = new();
+    private readonly ConcurrentDictionary<OutboxDelivery, bool> _running = new();
+    private readonly List<Thread> _threads = [];
+    private readonly object _gate = new();
+    private ExecutionContext? _context;
+    private State _state;
+
+    private enum State { New, Running, Stopping, Stopped }
+
+    /// <summary>A topic and its handler; null: it is pulled.</summary>
+    internal sealed record Registration(
+        string Topic, Func<OutboxDelivery, CancellationToken, ValueTask<Outcome>>? Handler);
+
+    static OutboxWorker() => AppDomain.CurrentDomain.ProcessExit += (_, _) => StopAtExit();
+
+    internal OutboxWorker(WorkerHandle core, int threads, string engine, ILogger? logger)
+    {
+        _core = core;
+        _threadCount = threads;
+        Engine = engine;
+        _logger = logger ?? NullLogger.Instance;
+    }
+
+    internal string Engine { get; }
+
+    // ---- handlers ---------------------------------------------------------------------------
+
+    /// <summary>Handle a topic: to return is success, to throw a retry.</summary>
+    /// <param name="topic">The topic.</param>
+    /// <param name="handler">Called on one of the worker's threads for each message.</param>
+    /// <param name="options">What differs from the worker's options for this topic.</param>
+    public OutboxWorker Handle(
+        string topic, Func<OutboxDelivery, CancellationToken, Task> handler,
+        OutboxWorkerOptions? options = null)
+    {
+        ArgumentNullException.ThrowIfNull(handler);
+        return Register(topic, (delivery, token) => Succeed(Made(handler(delivery, token))), options);
+
+        static ValueTask<Outcome> Succeed(Task task)
+        {
+            return task.IsCompletedSuccessfully ? new(Outcome.Done) : Wait(task);
+
+            static async ValueTask<Outcome> Wait(Task task)
+            {
+                await task.ConfigureAwait(false);
+                return Outcome.Done;
+            }
+        }
+    }
+
+    /// <summary>Handle a topic with a handler that answers with an outcome.</summary>
+    public OutboxWorker HandleWithOutcome(
+        string topic, OutboxDeliveryHandler handler, OutboxWorkerOptions? options = null)
+    {
+        ArgumentNullException.ThrowIfNull(handler);
+        return Register(topic, (delivery, token) => new(Made(handler(delivery, token))), options);
+    }
+
+    private static T Made<T>(T? task) where T : Task =>
+        task ?? throw new InvalidOperationException("the handler returned null, not a task");
+
+    /// <summary>Handle a topic with one instance for all its messages.</summary>
+    public OutboxWorker Handle(IOutboxHandler handler, OutboxWorkerOptions? options = null)
+    {
+        ArgumentNullException.ThrowIfNull(handler);
+        return Handle(handler.Topic, handler.HandleAsync, options);
+    }
+
+    /// <summary>Take a topic's messages one by one, with <see cref="NextAsync"/>.</summary>
+    public OutboxWorker Subscribe(string topic, OutboxWorkerOptions? options = null) =>
+        Register(topic, null, options);
+
+    internal OutboxWorker Register(
+        string topic, Func<OutboxDelivery, CancellationToken, ValueTask<Outcome>>? handler,
+        OutboxWorkerOptions? options)
+    {
+        ArgumentNullException.ThrowIfNull(topic);
+        options?.CheckPerTopic();
+        lock (_gate)
+        {
+            // The core keeps the callback for as long as it lives: it must not keep the worker.
+            var self = new WeakReference<OutboxWorker>(this);
+            _core.Handle(topic, handler is null ? null : delivery =>
+                self.TryGetTarget(out OutboxWorker? worker) ? worker.Dispatch(delivery)
+                                                            : wp_outcome.WP_OUTCOME_RETRY);
+            foreach ((string key, string value) in options?.PerTopic() ?? [])
+                _core.TopicSet(topic, key, value);
+            _registrations.Add(topic, new Registration(topic, handler));
+        }
+        return this;
+    }
+
+    // ---- running ----------------------------------------------------------------------------
+
+    /// <summary>Run handlers in the background until it is stopped.</summary>
+    public void Start()
+    {
+        lock (_gate)
+        {
+            if (_state != State.New)
+                throw new InvalidOperationException(
+                    "the worker was started already, or is stopped: a worker runs once");
+            if (_registrations.Values.FirstOrDefault(r => r.Handler is null) is { } pulled)
+                throw new InvalidOperationException(
+                    $"topic {pulled.Topic} has no handler: it is for NextAsync()");
+            Begin();
+            for (int i = 0; i < _threadCount; i++)
+                AddThread($"waypost-{i}", Pull);
+        }
+    }
+
+    /// <summary>Run handlers until the token is cancelled, or the worker is stopped; then stop as
+    /// <see cref="StopAsync"/> does.</summary>
+    public async Task RunAsync(
+        CancellationToken cancellationToken = default, TimeSpan? stopTimeout = null)
+    {
+        Start();
+        var cancelled = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        using (cancellationToken.Register(() => cancelled.TrySetResult()))
+            await Task.WhenAny(cancelled.Task, Ended.Task).ConfigureAwait(false);
+        await StopAsync(stopTimeout ?? TimeSpan.FromSeconds(10), CancellationToken.None)
+            .ConfigureAwait(false);
+    }
+
+    private TaskCompletionSource Ended { get; } =
+        new(TaskCreationOptions.RunContinuationsAsynchronously);
+
+    private void Begin()
+    {
+        _state = State.Running;
+        Started[this] = true;
+        OutboxWorker? before = Inside.Value;
+        Inside.Value = this; // in the context in which handlers will run
+        _context = ExecutionContext.Capture();
+        Inside.Value = before;
+        AddThread("waypost-cancel", PassOnCancellations);
+    }
+
+    private void AddThread(string name, Action run)
+    {
+        var thread = new Thread(() => run()) { Name = name, IsBackground = true };
+        _threads.Add(thread);
+        thread.UnsafeStart();
+    }
+
+    /// <summary>Start handlers on this thread until the worker is stopped.</summary>
+    private void Pull()
+    {
+        try
+        {
+            while (true)
+            {
+                wp_status status = _core.Next(out OutboxDelivery? delivery, WaitMs);
+                if (status == wp_status.WP_OK)
+                    StartHandler(delivery!);
+                else if (status == wp_status.WP_E_STOPPED)
+                    return;
+                else if (status != wp_status.WP_E_TIMEOUT)
+                    Thread.Sleep((int)OftenMs); // the core has logged it
+            }
+        }
+        catch (ObjectDisposedException)
+        {
+            // The worker was disposed of while this thread was in a handler.
+        }
+    }
+
+    private void StartHandler(OutboxDelivery delivery)
+    {
+        lock (_gate)
+        {
+            if (_state >= State.Stopped) // no handler is called after the stop
+            {
+                delivery.Dispose();
+                return;
+            }
+            _running[delivery] = true;
+        }
+        if (_context is not null)
+            ExecutionContext.Restore(_context); // a handler's changes are not the next one's
+        if (_registrations.TryGetValue(delivery.Topic, out Registration? registration))
+            delivery.Registration = registration;
+        Watch(delivery);
+        delivery.Running = HandleAsync(delivery);
+    }
+
+    private void Watch(OutboxDelivery delivery)
+    {
+        delivery.Worker = this;
+        _out[delivery.Key] = new WeakReference<OutboxDelivery>(delivery);
+        if (delivery.CancelReason != CancelReason.None) // told before it was known here
+            delivery.Cancel();
+    }
+
+    internal void Forget(OutboxDelivery delivery) => _out.TryRemove(delivery.Key, out _);
+
+    private async Task<Outcome> HandleAsync(OutboxDelivery delivery)
+    {
+        Outcome outcome;
+        try
+        {
+            Func<OutboxDelivery, CancellationToken, ValueTask<Outcome>>? handler =
+                delivery.Registration?.Handler;
+            outcome = handler is null
+                ? Outcome.Retry("no handler for the topic")
+                : await handler(delivery, delivery.CancellationToken).ConfigureAwait(false);
+        }
+        catch (Exception e)
+        {
+            outcome = OutcomeOf(delivery, e);
+        }
+        Finish(delivery, outcome);
+        return outcome;
+    }
+
+    private void Finish(OutboxDelivery delivery, Outcome outcome)
+    {
+        _running.TryRemove(delivery, out _);
+        if (outcome.Kind == wp_outcome.WP_OUTCOME_DEFERRED)
+            return;
+        Forget(delivery);
+        if (outcome.Delay is { } delay && (delay < TimeSpan.Zero || delay > TimeSpan.FromDays(365)))
+        {
+            _logger.LogError("Handler of topic {Topic}: a retry cannot wait for {Delay}", delivery.Topic, delay);
+            outcome = Outcome.Retry(outcome.Reason);
+        }
+        wp_status status = delivery.TryFinish(outcome);
+        if (status != wp_status.WP_OK && _logger.IsEnabled(LogLevel.Debug))
+            _logger.LogDebug("Topic {Topic}: the outcome does not count: {Status}", delivery.Topic, status);
+        delivery.Dispose();
+    }
+
+    private Outcome OutcomeOf(OutboxDelivery delivery, Exception error)
+    {
+        switch (error)
+        {
+            case RetryException retry:
+                return Outcome.Retry(retry.Reason, retry.Delay);
+            case RejectException reject:
+                return Outcome.Reject(reject.Reason);
+            case OperationCanceledException:
+                return delivery.CancelReason switch
+                {
+                    CancelReason.Stop => Outcome.Retry("cancelled: stop"),
+                    CancelReason.Timeout => Outcome.Retry("cancelled: timeout"),
+                    CancelReason.LeaseLost => Outcome.Retry("cancelled: lease lost"),
+                    _ => Outcome.Retry("cancelled: by itself"),
+                };
+        }
+        string text;
+        try
+        {
+            text = $"{error.GetType().Name}: {error.Message}";
+            _logger.LogError(error, "Handler of topic {Topic} failed for message {MessageId}", delivery.Topic, delivery.Id);
+        }
+        catch (Exception) // an exception, or a logger, that throws
+        {
+            text = error.GetType().Name;
+        }
+        return Outcome.Retry(text);
+    }
+
+    private void PassOnCancellations()
+    {
+        try
+        {
+            while (true)
+            {
+                wp_status status = _core.NextCancelled(CancelKey, OftenMs);
+                if (status == wp_status.WP_E_STOPPED)
+                    return;
+                if (status != wp_status.WP_OK && status != wp_status.WP_E_TIMEOUT)
+                    Thread.Sleep((int)OftenMs);
+            }
+        }
+        catch (ObjectDisposedException)
+        {
+            // The worker was disposed of.
+        }
+    }
+
+    private void CancelKey(nint key)
+    {
+        if (_out.TryGetValue(key, out WeakReference<OutboxDelivery>? known)
+            && known.TryGetTarget(out OutboxDelivery? delivery))
+            delivery.Cancel();
+    }
+
+    // ---- stop -------------------------------------------------------------------------------
+
+    /// <summary>
+    /// Stop: claim no more, give unstarted work back, cancel the handlers' tokens, let them finish,
+    /// write their outcomes. Ends by the timeout, or when the token is cancelled, with the number of
+    /// deliveries that were still running. Idempotent; from any thread. From a handler, which it
+    /// cannot wait for, it returns at once.
+    /// </summary>
+    public async Task<long> StopAsync(
+        TimeSpan timeout, CancellationToken cancellationToken = default)
+    {
+        long ms = timeout == Timeout.InfiniteTimeSpan || timeout > LongestStop
+            ? Times.ToMs(LongestStop) : Times.WaitMs(timeout);
+        Task<long> stop = StopOnThread(ms);
+        if (Inside.Value == this)
+            return 0;
+        if (cancellationToken.CanBeCanceled)
+        {
+            var hurry = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+            using (cancellationToken.Register(() => hurry.TrySetResult()))
+                if (await Task.WhenAny(stop, hurry.Task).ConfigureAwait(false) != stop)
+                    return await StopOnThread(0).ConfigureAwait(false);
+        }
+        return await stop.ConfigureAwait(false);
+    }
+
+    /// <summary>On a thread of its own: the pool may be what the handlers wait for.</summary>
+    private Task<long> StopOnThread(long deadlineMs)
+    {
+        var done = new TaskCompletionSource<long>(TaskCreationOptions.RunContinuationsAsynchronously);
+        var thread = new Thread(() =>
+        {
+            try
+            {
+                done.SetResult(StopNow(deadlineMs));
+            }
+            catch (Exception e)
+            {
+                done.SetException(e);
+            }
+        })
+        { Name = "waypost-stop", IsBackground = true };
+        thread.UnsafeStart();
+        return done.Task;
+    }
+
+    private long StopNow(long deadlineMs)
+    {
+        if (_core.IsClosed)
+            return 0;
+        long abandoned = _core.Stop(deadlineMs);
+        Thread[] threads;
+        lock (_gate)
+        {
+            _state = State.Stopped;
+            threads = _threads.ToArray();
+        }
+        long limit = Environment.TickCount64 + (abandoned == 0 ? 1000 : 100);
+        foreach (Thread thread in threads) // those in a handler that goes on are left
+            if (thread != Thread.CurrentThread)
+                thread.Join((int)Math.Max(0, limit - Environment.TickCount64));
+        Started.TryRemove(this, out _);
+        Ended.TrySetResult();
+        return abandoned;
+    }
+
+    /// <summary>Give unstarted work back before the process ends.</summary>
+    private static void StopAtExit()
+    {
+        foreach (OutboxWorker worker in Started.Keys)
+            worker.StopOnThread((long)AtExit.TotalMilliseconds / 2).Wait(AtExit);
+    }
+
+    /// <summary>Stop with ten seconds for running handlers, and free.</summary>
+    public async ValueTask DisposeAsync()
+    {
+        await StopAsync(TimeSpan.FromSeconds(10)).ConfigureAwait(false);
+        _core.Dispose();
+    }
+
+    /// <summary>Stop at once, and free.</summary>
+    public void Dispose()
+    {
+        if (!_core.IsClosed)
+            StopNow(0);
+        _core.Dispose();
+    }
+
+    // ---- one by one, and for tests ----------------------------------------------------------
+
+    /// <summary>Look for work now instead of at the next poll. A hint.</summary>
+    public void Wake() => _core.Wake();
+
+    /// <summary>What it has done.</summary>
+    public OutboxCounters Counters => new(_core);
+
+    /// <summary>Take the next delivery of the topics that were subscribed to, and finish it with its
+    /// methods; null: nothing came in time, or the worker is stopped.</summary>
+    public Task<OutboxDelivery?> NextAsync(
+        TimeSpan timeout, CancellationToken cancellationToken = default)
+    {
+        lock (_gate)
+        {
+            if (_state == State.New)
+                Begin();
+            else if (_threads.Count > 1)
+                throw new InvalidOperationException(
+                    "the worker runs handlers: NextAsync() is for one that does not");
+        }
+        long ms = Times.WaitMs(timeout);
+        return Task.Run(() => Next(ms, cancellationToken), cancellationToken);
+    }
+
+    private OutboxDelivery? Next(long timeoutMs, CancellationToken cancellationToken)
+    {
+        long limit = timeoutMs < 0 ? long.MaxValue : Environment.TickCount64 + timeoutMs;
+        while (true)
+        {
+            cancellationToken.ThrowIfCancellationRequested();
+            long wait = Math.Clamp(limit - Environment.TickCount64, 0, OftenMs);
+            wp_status status = _core.Next(out OutboxDelivery? delivery, wait);
+            if (status == wp_status.WP_OK)
+            {
+                Watch(delivery!);
+                return delivery;
+            }
+            if (status != wp_status.WP_E_TIMEOUT)
+                return status == wp_status.WP_E_STOPPED ? null : throw Failure.Make(status, 0);
+            if (Environment.TickCount64 >= limit)
+                return null;
+        }
+    }
+
+    /// <summary>Run handlers, one after the other, until nothing is due and all is finished; gives
+    /// how many deliveries were handled. Messages that are due later are left. For tests.</summary>
+    public Task<long> DrainAsync(TimeSpan? timeout = null)
+    {
+        CheckManual();
+        long ms = Times.WaitMs(timeout ?? TimeSpan.FromMinutes(1));
+        return Task.Run(() => _core.Drain(ms));
+    }
+
+    /// <summary>Claim and handle at most one message, and write its outcome; gives 1 or 0. For
+    /// tests.</summary>
+    public Task<long> StepAsync()
+    {
+        CheckManual();
+        return Task.Run(_core.Step);
+    }
+
+    private void CheckManual()
+    {
+        lock (_gate)
+            if (_state != State.New)
+                throw new InvalidOperationException("that is for a worker that was not started");
+    }
+
+    /// <summary>Called by the core, inside DrainAsync() and StepAsync().</summary>
+    private wp_outcome Dispatch(OutboxDelivery delivery)
+    {
+        delivery.Registration = _registrations[delivery.Topic];
+        Watch(delivery);
+        ExecutionContext context = ExecutionContext.Capture()!;
+        Inside.Value = this;
+        try
+        {
+            return HandleAsync(delivery).GetAwaiter().GetResult().Kind;
+        }
+        finally
+        {
+            ExecutionContext.Restore(context);
+        }
+    }
+}
+
+/// <summary>What a worker has done. Rows changed, not ids asked for.</summary>
+public readonly record struct OutboxCounters
+{
+    internal OutboxCounters(WorkerHandle core)
+    {
+        Claimed = core.Counter(wp_counter.WP_COUNTER_CLAIMED);
+        Acked = core.Counter(wp_counter.WP_COUNTER_ACKED);
+        Abandoned = core.Counter(wp_counter.WP_COUNTER_ABANDONED);
+        Failed = core.Counter(wp_counter.WP_COUNTER_FAILED);
+        Released = core.Counter(wp_counter.WP_COUNTER_RELEASED);
+        Reaped = core.Counter(wp_counter.WP_COUNTER_REAPED);
+        LeasesLost = core.Counter(wp_counter.WP_COUNTER_LEASES_LOST);
+        Renewed = core.Counter(wp_counter.WP_COUNTER_RENEWED);
+        Polls = core.Counter(wp_counter.WP_COUNTER_POLLS);
+        Wakes = core.Counter(wp_counter.WP_COUNTER_WAKES);
+        Errors = core.Counter(wp_counter.WP_COUNTER_ERRORS);
+    }
+
+    /// <summary>Messages claimed.</summary>
+    public long Claimed { get; }
+    /// <summary>Finished with success.</summary>
+    public long Acked { get; }
+    /// <summary>Given back for a retry.</summary>
+    public long Abandoned { get; }
+    /// <summary>Made dead letters.</summary>
+    public long Failed { get; }
+    /// <summary>Given back with the attempt unchanged.</summary>
+    public long Released { get; }
+    /// <summary>Recovered from expired leases.</summary>
+    public long Reaped { get; }
+    /// <summary>Leases that were lost while a handler ran.</summary>
+    public long LeasesLost { get; }
+    /// <summary>Leases renewed.</summary>
+    public long Renewed { get; }
+    /// <summary>Claims sent, empty ones too.</summary>
+    public long Polls { get; }
+    /// <summary>Wake-ups by hint.</summary>
+    public long Wakes { get; }
+    /// <summary>Database errors met.</summary>
+    public long Errors { get; }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+using Microsoft.Extensions.Logging;
+using Waypost.Interop;
+
+namespace Waypost;
+
+/// <summary>One database with Waypost's tables. Thread-safe.</summary>
+public sealed class WaypostStore : IDisposable
+{
+    private readonly WaypostOptions _options;
+    private readonly ILogger? _logger;
+    private readonly ManualClock? _clock;
+    private readonly StoreHandle _handle;
+
+    private WaypostStore(WaypostOptions options, ILogger? logger, ManualClock? clock)
+    {
+        (_options, _logger, _clock) = (options, logger, clock);
+        using (ConfigHandle config = options.Build(null, logger, clock))
+            _handle = StoreHandle.Open(config);
+        Id = _handle.Id;
+        Location = _handle.Location;
+        Engine = _handle.Engine;
+        Outbox = new Outbox(_handle, Engine);
+    }
+
+    /// <summary>Open the store that the options name.</summary>
+    /// <param name="options">At least a Url.</param>
+    /// <param name="logger">Where the log goes, from the level that it has now; null: JSON lines on
+    /// the standard error stream.</param>
+    /// <param name="clock">A clock in place of the system's, for tests.</param>
+    /// <exception cref="SchemaException">The tables are missing, and Deploy is not set.</exception>
+    public static WaypostStore Open(
+        WaypostOptions options, ILogger? logger = null, ManualClock? clock = null)
+    {
+        ArgumentNullException.ThrowIfNull(options);
+        return new WaypostStore(options, logger, clock);
+    }
+
+    /// <summary>Open the store at a URL, such as <c>sqlite:app.db</c>.</summary>
+    public static WaypostStore Open(string url, bool deploy = false, ILogger? logger = null) =>
+        Open(new WaypostOptions { Url = url, Deploy = deploy }, logger);
+
+    /// <summary>Create or upgrade Waypost's tables, and nothing else. Repeatable; safe with many
+    /// processes at once.</summary>
+    public static void Deploy(WaypostOptions options)
+    {
+        ArgumentNullException.ThrowIfNull(options);
+        using ConfigHandle config = options.Build();
+        StoreHandle.Deploy(config);
+    }
+
+    /// <summary>The table of all options, as Markdown.</summary>
+    public static string DescribeOptions() => ConfigHandle.Describe();
+
+    /// <summary>A fresh id that sorts by time (version 7), for owner tokens and the like.</summary>
+    public static unsafe Guid NewId()
+    {
+        WpId id;
+        Native.wp_id_new(&id);
+        return id;
+    }
+
+    /// <summary>The version of the core.</summary>
+    public static unsafe string Version => Utf8.Text(Native.wp_version());
+
+    /// <summary>The outbox.</summary>
+    public IOutbox Outbox { get; }
+
+    /// <summary>The store's name in logs and health reports.</summary>
+    public string Id { get; }
+
+    /// <summary>With what the app opens a connection of its own: on SQLite the file's path, or a
+    /// <c>file:</c> URI; else a URL.</summary>
+    public string Location { get; }
+
+    /// <summary>The kind of database: "sqlite", "postgresql".</summary>
+    public string Engine { get; }
+
+    /// <summary>Make a worker. What its options leave out is as the store's say.</summary>
+    public OutboxWorker CreateWorker(OutboxWorkerOptions? options = null, ILogger? logger = null)
+    {
+        using ConfigHandle config = _options.Build(options, logger ?? _logger, _clock);
+        int threads = options?.Threads ?? _options.Worker.Threads
+            ?? int.Parse(config.Get("worker.concurrency"), null);
+        return new OutboxWorker(
+            WorkerHandle.New(_handle, config), threads, Engine, logger ?? _logger);
+    }
+
+    /// <summary>Close it. Workers on it go on until they are stopped.</summary>
+    public void Dispose() => _handle.Dispose();
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+using System.Data.Common;
+using System.Diagnostics;
+using System.Runtime.CompilerServices;
+using Microsoft.Data.Sqlite;
+using Microsoft.Extensions.Logging;
+
+namespace Waypost.Tests;
+
+/// <summary>What differs between engines, in one place.</summary>
+public abstract class Engine
+{
+    public static readonly Engine Sqlite = new SqliteEngine();
+
+    /// <summary>A fresh database: its URL.</summary>
+    public abstract string NewUrl(string folder);
+
+    /// <summary>A connection of the app's, open.</summary>
+    public abstract DbConnection Connect(WaypostStore store);
+
+    public abstract string CreateOrders { get; }
+
+    private sealed class SqliteEngine : Engine
+    {
+        public override string NewUrl(string folder) =>
+            $"sqlite:{Path.Combine(folder, $"{Guid.NewGuid():N}.db")}";
+
+        public override DbConnection Connect(WaypostStore store)
+        {
+            var connection = new SqliteConnection($"Data Source={store.Location};Pooling=False");
+            connection.Open();
+            return connection;
+        }
+
+        public override string CreateOrders =>
+            "CREATE TABLE orders (id INTEGER PRIMARY KEY, name TEXT)";
+    }
+
+    [ModuleInitializer]
+    internal static void UseOneSqlite() => WaypostSqlite.UseSystemLibrary();
+}
+
+/// <summary>A store on a manual clock, and the app's way to the same database.</summary>
+public sealed class Bed : IDisposable
+{
+    public static readonly DateTimeOffset Now = new(2026, 3, 1, 12, 0, 0, TimeSpan.Zero);
+    public static readonly TimeSpan Second = TimeSpan.FromSeconds(1);
+    /// <summary>How long a condition may take before the test fails.</summary>
+    public static readonly TimeSpan Patience = TimeSpan.FromSeconds(60);
+
+    private readonly string _folder = Directory.CreateTempSubdirectory("waypost-").FullName;
+    private readonly List<IDisposable> _opened = [];
+
+    public Bed(Engine engine)
+    {
+        Engine = engine;
+        Url = engine.NewUrl(_folder);
+        Store = Open(options => options.Deploy = true);
+        Execute(engine.CreateOrders);
+    }
+
+    public Engine Engine { get; }
+    public string Url { get; }
+    public string Folder => _folder;
+    public ManualClock Clock { get; } = new(Now);
+    public WaypostStore Store { get; }
+    public IOutbox Outbox => Store.Outbox;
+
+    /// <summary>A further store on the same database.</summary>
+    public WaypostStore Open(
+        Action<WaypostOptions>? configure = null, ILogger? logger = null, ManualClock? clock = null)
+    {
+        var options = new WaypostOptions { Url = Url };
+        configure?.Invoke(options);
+        return Keep(WaypostStore.Open(options, logger ?? Quiet.Instance, clock ?? Clock));
+    }
+
+    /// <summary>A store on the system's clock, that polls fast and retries late.</summary>
+    public WaypostStore Live(Action<OutboxWorkerOptions>? configure = null, ILogger? logger = null)
+    {
+        var options = new WaypostOptions { Url = Url };
+        options.Worker.PollMin = TimeSpan.FromMilliseconds(10);
+        options.Worker.PollMax = TimeSpan.FromMilliseconds(50);
+        options.Worker.BackoffBase = options.Worker.BackoffMax = TimeSpan.FromSeconds(1000);
+        configure?.Invoke(options.Worker);
+        return Keep(WaypostStore.Open(options, logger ?? Quiet.Instance));
+    }
+
+    public T Keep<T>(T opened) where T : IDisposable
+    {
+        _opened.Add(opened);
+        return opened;
+    }
+
+    public DbConnection Connect() => Keep(Engine.Connect(Store));
+
+    public void Execute(string sql)
+    {
+        using DbConnection connection = Engine.Connect(Store);
+        Execute(connection, sql);
+    }
+
+    public static void Execute(DbConnection connection, string sql, DbTransaction? transaction = null)
+    {
+        using DbCommand command = connection.CreateCommand();
+        command.CommandText = sql;
+        if (transaction is not null)
+            command.Transaction = transaction;
+        command.ExecuteNonQuery();
+    }
+
+    public static void InsertOrder(DbConnection connection, DbTransaction? transaction = null) =>
+        Execute(connection, "INSERT INTO orders (name) VALUES ('x')", transaction);
+
+    public async Task<long> OrdersAsync()
+    {
+        await using DbConnection connection = Engine.Connect(Store);
+        await using DbCommand command = connection.CreateCommand();
+        command.CommandText = "SELECT count(*) FROM orders";
+        return Convert.ToInt64(await command.ExecuteScalarAsync(), null);
+    }
+
+    public Task<IReadOnlyList<OutboxMessage>> ClaimAsync(
+        TimeSpan? lease = null, int batch = 100, IEnumerable<string>? topics = null,
+        Guid? owner = null) =>
+        Outbox.ClaimAsync(owner ?? WaypostStore.NewId(), lease ?? 30 * Second, batch, topics);
+
+    public async Task<string[]> ClaimPayloadsAsync(int batch = 100) =>
+        (await ClaimAsync(batch: batch)).Select(message => message.Payload).ToArray();
+
+    /// <summary>The topics of what is committed and not finished.</summary>
+    public async Task<string[]> TopicsAsync() =>
+        (await Outbox.GetStatsAsync(finished: false)).Topics.Keys.Order(StringComparer.Ordinal).ToArray();
+
+    /// <summary>How many messages are committed.</summary>
+    public async Task<long> CountAsync()
+    {
+        TopicStats total = (await Outbox.GetStatsAsync()).Total;
+        return total.Ready + total.Scheduled + total.InProgress + total.Blocked + total.Done + total.Failed;
+    }
+
+    public async Task<OutboxMessageStatus> StatusAsync(Guid id) => (await Outbox.GetAsync(id)).Status;
+
+    /// <summary>Wait for a condition.</summary>
+    public static async Task UntilAsync(
+        Func<bool> condition, [CallerArgumentExpression(nameof(condition))] string? what = null)
+    {
+        var watch = Stopwatch.StartNew();
+        while (!condition())
+        {
+            Assert.True(watch.Elapsed < Patience, $"{what} did not come true");
+            await Task.Delay(1);
+        }
+    }
+
+    public static async Task UntilAsync(
+        Func<Task<bool>> condition, [CallerArgumentExpression(nameof(condition))] string? what = null)
+    {
+        var watch = Stopwatch.StartNew();
+        while (!await condition())
+        {
+            Assert.True(watch.Elapsed < Patience, $"{what} did not come true");
+            await Task.Delay(1);
+        }
+    }
+
+    public static void Until(Func<bool> condition) =>
+        Assert.True(SpinWait.SpinUntil(condition, Patience), "the condition did not come true");
+
+    public void Dispose()
+    {
+        for (int i = _opened.Count - 1; i >= 0; i--)
+            _opened[i].Dispose();
+        Clock.Dispose();
+        Directory.Delete(_folder, recursive: true);
+    }
+}
+
+/// <summary>Keeps what is logged, for tests that look.</summary>
+public sealed class Records : ILogger
+{
+    private readonly List<(LogLevel Level, string Text, Exception? Error, object? State)> _all = [];
+
+    public (LogLevel Level, string Text, Exception? Error, object? State)[] All
+    {
+        get
+        {
+            lock (_all)
+                return _all.ToArray();
+        }
+    }
+
+    public IDisposable? BeginScope<TState>(TState state) where TState : notnull => null;
+    public bool IsEnabled(LogLevel logLevel) => true;
+
+    public void Log<TState>(
+        LogLevel logLevel, EventId eventId, TState state, Exception? exception,
+        Func<TState, Exception?, string> formatter)
+    {
+        lock (_all)
+            _all.Add((logLevel, formatter(state, exception), exception, state));
+    }
+}
+
+public sealed class Quiet : ILogger
+{
+    public static readonly Quiet Instance = new();
+    public IDisposable? BeginScope<TState>(TState state) where TState : notnull => null;
+    public bool IsEnabled(LogLevel logLevel) => false;
+    public void Log<TState>(
+        LogLevel logLevel, EventId eventId, TState state, Exception? exception,
+        Func<TState, Exception?, string> formatter)
+    {
+    }
+}
