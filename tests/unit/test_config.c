@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <locale.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -169,8 +170,29 @@ static void test_config_set__other_bad_values__say_what_is_allowed(void **state)
                        "worker.backoff_jitter must be a number from 0 to 1");
     }
     assert_refused(config, "worker.nothing", "1", "worker.nothing is not a configuration key");
-    assert_refused(config, "Worker.name", "1", "Worker.name is not a configuration key");
+    assert_refused(config, "Worker.name", "1",
+                   "Worker.name is not a configuration key: did you mean worker.name?");
     assert_refused(config, "", "1", " is not a configuration key");
+}
+
+static void test_config_set__unknown_key__says_what_was_meant(void **state)
+{
+    static const char *const cases[][2] = {
+        {"store.lease_ms", "worker.lease_ms"},
+        {"lease", "worker.lease_ms"},
+        {"store.backoff_base", "worker.backoff_base_ms"},
+        {"worker.concurency", "worker.concurrency"},
+        {"store.timeout", "worker.timeout_ms"},
+        {"store.busy_timeout", "store.busy_timeout_ms"},
+        {"store.level", "log.level"},
+        {"WORKER_POLL_MAX", "worker.poll_max_ms"},
+    };
+    char message[200];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        (void)snprintf(message, sizeof message, "%s is not a configuration key: did you mean %s?",
+                       cases[i][0], cases[i][1]);
+        assert_refused(*state, cases[i][0], "1", message);
+    }
 }
 
 static void test_config_set__names__are_checked_for_sql(void **state)
@@ -301,7 +323,13 @@ static void test_config_load_env__anything_wrong__names_it_and_changes_nothing(v
 {
     static const char *const cases[][3] = {
         {"WAYPOST_WORKER_NOTHING", "1", "WAYPOST_WORKER_NOTHING is not a configuration variable"},
-        {"WAYPOST_worker_name", "1", "WAYPOST_worker_name is not a configuration variable"},
+        {"WAYPOST_worker_name", "1",
+         "WAYPOST_worker_name is not a configuration variable: did you mean WAYPOST_WORKER_NAME?"},
+        {"WAYPOST_LEASE_MS", "1",
+         "WAYPOST_LEASE_MS is not a configuration variable: did you mean WAYPOST_WORKER_LEASE_MS?"},
+        {"WAYPOST_WORKER_CONCURENCY", "1",
+         "WAYPOST_WORKER_CONCURENCY is not a configuration variable: did you mean "
+         "WAYPOST_WORKER_CONCURRENCY?"},
         {"WAYPOST_", "1", "WAYPOST_ is not a configuration variable"},
         {"WAYPOST_STORE_POOL_SIZE", "x",
          "WAYPOST_STORE_POOL_SIZE: store.pool_size must be a whole number from 1 to 64"},
@@ -375,6 +403,9 @@ static void test_worker_options_set__topic_keys__change_that_topic_alone(void **
     assert_int_equal(wp__worker_options_set(&topic, "lease_ms", "1", &err), WP_E_CONFIG);
     assert_int_equal(wp__worker_options_set(&topic, "wakeups", "1", &err), WP_E_CONFIG);
     assert_string_equal(wp_error_message(err), "wakeups is not an option of a topic");
+    assert_int_equal(wp__worker_options_set(&topic, "lease", "500", &err), WP_E_CONFIG);
+    assert_string_equal(wp_error_message(err),
+                        "lease is not an option of a topic: did you mean lease_ms?");
     assert_int_equal(wp__worker_options_set(&topic, "worker.lease_ms", "500", &err), WP_E_CONFIG);
     wp_error_free(err);
 }
@@ -435,6 +466,7 @@ int main(void)
         FRESH(test_config_set__values_of_each_type__are_stored),
         FRESH(test_config_set__bad_integer__names_key_and_range),
         FRESH(test_config_set__other_bad_values__say_what_is_allowed),
+        FRESH(test_config_set__unknown_key__says_what_was_meant),
         FRESH(test_config_set__names__are_checked_for_sql),
         FRESH(test_config__null_arguments__are_refused),
         FRESH(test_config_get__locale_with_a_comma__writes_a_point),

@@ -25,7 +25,8 @@ WP_API void wp_config_free(WP_OWN wp_config *config);
 
 /** Set one option. Keys and ranges: docs/CONFIGURATION.md, or wp_config_describe().
  * @param value  the value as text: `true`, `30000`, `sqlite:app.db`
- * @return WP_OK; WP_E_CONFIG: unknown key or bad value, the message names the key. */
+ * @return WP_OK; WP_E_CONFIG: unknown key or bad value; the message names the key, and the
+ *         one that was meant if one is close. */
 WP_API wp_status wp_config_set(wp_config *config, const char *key, const char *value,
                                wp_error **err);
 /** Read one option as text. *out is the caller's: wp_text_free().

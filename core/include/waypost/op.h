@@ -63,8 +63,8 @@ WP_API const char *wp_op_param_name(const wp_op *op, size_t index);
 WP_API wp_value_type wp_op_param_type(const wp_op *op, size_t index);
 /** The value of a WP_VALUE_INT64 parameter. */
 WP_API int64_t wp_op_param_int64(const wp_op *op, size_t index);
-/** The bytes of a WP_VALUE_TEXT or WP_VALUE_BYTES parameter; *len gets their number. Borrowed until the next
- * wp_op_next(). */
+/** The bytes of a WP_VALUE_TEXT or WP_VALUE_BYTES parameter; *len gets their number. Borrowed
+ * until the next wp_op_next(). */
 WP_API const char *wp_op_param_data(size_t *len, const wp_op *op, size_t index);
 
 /** Feed the next column of the current row: NULL. */

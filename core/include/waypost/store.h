@@ -13,10 +13,10 @@ struct pg_conn;
 
 WP_BEGIN_DECLS
 
-/** One database with Waypost's tables. Thread-safe. Belongs to the process that opened it: after
- * a fork the child gets WP_E_STATE from every call, and also from wp_store_open() for the same SQLite
- * file, whose locks SQLite could not keep straight there (sqlite.org/howtocorrupt.html, 2.6). Fork
- * first and open stores afterwards. */
+/** One database with Waypost's tables. Thread-safe. Belongs to the process that opened it:
+ * after a fork the child gets WP_E_STATE from every call, and also from wp_store_open() for the
+ * same SQLite file, whose locks SQLite could not keep straight there
+ * (sqlite.org/howtocorrupt.html, 2.6). Fork first and open stores afterwards. */
 typedef struct wp_store wp_store;
 
 /** A connection of the app's, lent to a store for calls that join the app's transaction. */
@@ -26,7 +26,8 @@ typedef struct wp_conn wp_conn;
  *
  * With `store.deploy` off (the default) nothing is created.
  * @return WP_OK; WP_E_CONFIG: `store.url` missing or malformed; WP_E_UNAVAILABLE: no such file,
- *         not reachable, busy; WP_E_STATE: open in the process that forked this one; WP_E_SCHEMA: not deployed, or older than this library needs;
+ *         not reachable, busy; WP_E_STATE: open in the process that forked this one; WP_E_SCHEMA:
+ *         not deployed, or older than this library needs;
  *         WP_E_DB: not a database, corrupt. */
 WP_API wp_status wp_store_open(wp_store **out, const wp_config *config, wp_error **err);
 

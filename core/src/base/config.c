@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/config_values.h"
+#include "base/hint.h"
 #include "base/text.h"
 
 /* ---- the table ---------------------------------------------------------------------------- */
@@ -104,7 +105,10 @@ static const property properties[] = {
     {"worker.max_attempts", PROP_INT, AT(worker.max_attempts), 1, 1000000, "10", NULL, true,
      "After so many attempts a message is given up as failed."},
     {"worker.backoff_base_ms", PROP_INT, AT(worker.backoff_base_ms), 1, DAY_MS, "1000", NULL, true,
-     "The delay before the first retry, in milliseconds; it doubles with each further one."},
+     "The delay before the first retry, in milliseconds; it doubles with each further one. One of "
+     "a "
+     "few milliseconds may pass unseen, and then lasts until the next poll: see "
+     "`worker.poll_min_ms`."},
     {"worker.backoff_max_ms", PROP_INT, AT(worker.backoff_max_ms), 1, DAY_MS, "60000", NULL, true,
      "The longest delay before a retry, in milliseconds."},
     {"worker.poll_min_ms", PROP_INT, AT(worker.poll_min_ms), 1, HOUR_MS, "250", NULL, true,
@@ -154,6 +158,23 @@ static const property *find(const char *key)
         if (strcmp(properties[i].key, key) == 0)
             return &properties[i];
     return NULL;
+}
+
+/* ---- what was meant ----------------------------------------------------------------------- */
+
+/* The property that was meant by an unknown key, whose group may be wrong or missing, or NULL. */
+static const property *nearest(const char *key, bool per_topic)
+{
+    const property *best = NULL, *prop = NULL;
+    size_t least = SIZE_MAX, distance = 0;
+    for (prop = properties; prop < properties + PROPERTY_COUNT; prop++) {
+        distance = per_topic && !prop->per_topic ? SIZE_MAX : wp__hint_distance(key, prop->key);
+        if (distance < least) {
+            least = distance;
+            best = prop;
+        }
+    }
+    return best;
 }
 
 /* ---- one value ---------------------------------------------------------------------------- */
@@ -455,7 +476,9 @@ static void swap(wp_config *a, wp_config *b)
 
 static wp_status unknown_key(const char *key, wp_error **err)
 {
-    return wp__fail(err, WP_E_CONFIG, "%s is not a configuration key", key);
+    const property *meant = nearest(key, false);
+    return wp__fail(err, WP_E_CONFIG, "%s is not a configuration key%s%s%s", key,
+                    meant ? ": did you mean " : "", meant ? meant->key : "", meant ? "?" : "");
 }
 
 wp_status wp_config_set(wp_config *config, const char *key, const char *value, wp_error **err)
@@ -504,7 +527,10 @@ wp_status wp__worker_options_set(wp__worker_options *options, const char *key, c
         if (prop->per_topic && strcmp(prop->key + sizeof group - 1, key) == 0)
             return set_value(topic_field(options, prop), prop, value, err);
     }
-    return wp__fail(err, WP_E_CONFIG, "%s is not an option of a topic", key);
+    prop = nearest(key, true);
+    return wp__fail(err, WP_E_CONFIG, "%s is not an option of a topic%s%s%s", key,
+                    prop ? ": did you mean " : "", prop ? prop->key + sizeof group - 1 : "",
+                    prop ? "?" : "");
 }
 
 /* ---- JSON --------------------------------------------------------------------------------- */
@@ -638,6 +664,23 @@ static void env_name(char *out, size_t size, const char *key)
                                                   : out[i];
 }
 
+/* A name like a variable's, of `len` bytes. */
+static wp_status unknown_variable(const char *variable, size_t len, wp_error **err)
+{
+    const property *meant = NULL;
+    char name[201], known[64];
+    if (len >= sizeof name)
+        len = sizeof name - 1;
+    memcpy(name, variable, len);
+    name[len] = '\0';
+    meant = nearest(name + sizeof env_prefix - 1, false);
+    if (!meant)
+        return wp__fail(err, WP_E_CONFIG, "%s is not a configuration variable", name);
+    env_name(known, sizeof known, meant->key);
+    return wp__fail(err, WP_E_CONFIG, "%s is not a configuration variable: did you mean %s?", name,
+                    known);
+}
+
 /* Set what the variable "NAME=value" says. */
 static wp_status load_variable(wp_config *config, const char *variable, wp_error **err)
 {
@@ -656,8 +699,7 @@ static wp_status load_variable(wp_config *config, const char *variable, wp_error
             wp__error_context(err, "%s", name);
         return st;
     }
-    return wp__fail(err, WP_E_CONFIG, "%.*s is not a configuration variable",
-                    len < 200 ? (int)len : 200, variable);
+    return unknown_variable(variable, len, err);
 }
 
 wp_status wp_config_load_env(wp_config *config, wp_error **err)
