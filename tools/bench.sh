@@ -5,6 +5,21 @@
 set -euo pipefail
 . tools/common.sh
 
+case " $* " in
+*" --help "* | *" -h "*)
+    cat <<'END'
+./dev bench [NAME...] [--full] [--rounds N] [--json FILE]
+
+  --full      1,000,000 finished messages, more samples of latency, half a minute idle
+  --rounds N  take N samples of each figure (1 to 50), 5 by default
+  --json FILE write the figures to a file too
+
+END
+    sed -nE 's/^    \{"([a-z]+)", bench_[a-z_]+, "(.*)"\},$/  \1: \2/p' bench/main.c
+    exit
+    ;;
+esac
+
 configure bench -DCMAKE_BUILD_TYPE=Release -DWAYPOST_BUILD_BENCH=ON -DWAYPOST_BUILD_TESTS=OFF \
     -DWAYPOST_BUILD_EXAMPLES=OFF
 echo "bench: building"

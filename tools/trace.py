@@ -129,6 +129,7 @@ def main() -> int:
         body = ["\t".join(row[column] for column in COLUMNS) for row in rows]
         TABLE.write_text("\n".join([header, *body, ""]), encoding="utf-8")
 
+    print("requirements by area: proven by a test, promised so far, and planned in all")
     print(f"{'area':<12}{'proven':>8}{'promised':>10}{'in all':>8}")
     for area in total:
         print(f"{area:<12}{proven[area]:>8}{promised[area]:>10}{total[area]:>8}")

@@ -143,7 +143,7 @@ def verdict(db: sqlite3.Connection, truth: Truth) -> bool:
     for worker, count in db.execute("SELECT worker, count(*) FROM effects GROUP BY 1 ORDER BY 1"):
         print(f"    {worker:24} {count:9}")
     (again,) = db.execute("SELECT count(*) FROM infra_outbox_all WHERE attempt > 0").fetchone()
-    print(f"    {'again, after the kill':24} {again:9}")
+    print(f"\n  {again} of them took a second attempt: the killed worker held them")
     return well and len(committed) > 0 and len(rolled_back) > 0
 
 

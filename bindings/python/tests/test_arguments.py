@@ -215,6 +215,38 @@ def test_configuration_by_keys_json_and_keywords(
         waypost.Store.open("sqlite::memory:", no_such=1)
 
 
+# proves: BND-004
+def test_option_that_is_mistyped_is_answered_with_what_was_meant(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, meant in [
+        ("lease_ms", "worker.lease_ms"),
+        ("backoff_base", "worker.backoff_base_ms"),
+        ("worker_concurency", "worker.concurrency"),
+    ]:
+        with pytest.raises(ConfigError, match=f"option {name}: .* did you mean {meant}?"):
+            waypost.Store.open("sqlite::memory:", **{name: 1})
+    monkeypatch.setenv("WAYPOST_LEASE_MS", "1000")
+    with pytest.raises(ConfigError, match="did you mean WAYPOST_WORKER_LEASE_MS?"):
+        waypost.Config.from_env()
+
+
+# proves: BND-004
+def test_missing_schema_names_the_remedy_in_python(tmp_path: Path) -> None:
+    path = tmp_path / "app.db"
+    for kind in (waypost.UnavailableError, waypost.SchemaError):  # no file; no tables
+        with pytest.raises(kind, match="waypost.deploy.url. or .*deploy=True") as caught:
+            waypost.Store.open(f"sqlite:{path}")
+        assert "wp_" not in str(caught.value)
+        path.touch()
+
+
+def test_timeout_error_is_pythons_too() -> None:
+    assert issubclass(waypost.TimeoutError, waypost.Error)
+    assert issubclass(waypost.TimeoutError, TimeoutError)
+    assert not hasattr(waypost, "TimeoutError_")
+
+
 def test_bad_options_of_workers_and_handlers(app: App) -> None:
     for options, kind in [
         ({"concurrency": 0}, ConfigError),

@@ -2,14 +2,16 @@
 """Fork, the interpreter's end, and processes that die (cases 4 and 38)."""
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
 from conftest import PATIENCE, App, until
@@ -33,6 +35,22 @@ def run(script: str, *arguments: object, status: int = 0) -> str:
     assert done.returncode == status, f"status {done.returncode}\n{done.stdout}\n{done.stderr}"
     assert "Fatal Python error" not in done.stderr or status < 0
     return done.stdout + done.stderr
+
+
+@contextlib.contextmanager
+def script(text: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
+    """The same, to talk to; killed if it does not end."""
+    command = [sys.executable, "-c", textwrap.dedent(text)]
+    command += [str(argument) for argument in arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        timer = threading.Timer(PATIENCE, process.kill)
+        timer.start()
+        try:
+            yield process
+            process.wait(PATIENCE)
+        finally:
+            timer.cancel()
+            process.kill()
 
 
 def in_child(function: Callable[[], None], leave: Callable[[int], Any]) -> int:
@@ -217,42 +235,107 @@ def test_status_of_a_script_with_running_workers(tmp_path: Path, how: str) -> No
     run(textwrap.dedent(EXIT) + f"import os\n{how}\n", tmp_path / "app.db", "plain", status=3)
 
 
-INTERRUPT = """
-    import asyncio, sys, threading, time
+SIGNAL = """
+    import asyncio, os, signal, sys, threading, time
     import waypost
-    path, kind = sys.argv[1:]
+    path, how = sys.argv[1:]
     store = waypost.Store.open("sqlite:" + path, deploy=True)
-    worker = store.worker()
+    worker = store.worker(stop_timeout=60)
+    defaults = [signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)]
 
     @worker.handler("a")
     def handle(delivery):
         print("ready", flush=True)
+        while not delivery.cancelled:
+            time.sleep(0.001)
+        if how == "twice":
+            print("stopping", flush=True)
+            threading.Event().wait()
+        print("handled", flush=True)
 
-    store.outbox.enqueue("a", "1")
-    try:
-        if kind == "run":
-            worker.run()
-        else:
-            asyncio.run(worker.run_async())
-    except KeyboardInterrupt:
-        assert not worker.running
-        store.close()
-        print("interrupted", flush=True)
+    made = store.outbox.enqueue("a", "1")
+    if how == "own":
+        signal.signal(signal.SIGTERM, lambda *_: (print("mine", flush=True), worker.stop()))
+    if how == "thread":
+        thread = threading.Thread(target=worker.run)
+        try:
+            thread.start()
+            thread.join()
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+            worker.stop()
+    else:
+        try:
+            if how == "async":
+                asyncio.run(worker.run_async())
+            else:
+                worker.run()
+            print(store.outbox.get(made.id).status.name, flush=True)
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+    assert not worker.running
+    if how != "own":
+        assert [signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)] == defaults
+    store.close()
 """
 
 
-@pytest.mark.parametrize("kind", ["run", "run_async"])
-def test_ctrl_c_stops_a_worker(tmp_path: Path, kind: str) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(INTERRUPT), tmp_path / "app.db", kind],
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
+# proves: BND-003, OBX-116
+@pytest.mark.parametrize(
+    "how, number, said",
+    [
+        ("run", signal.SIGTERM, "handled DONE"),
+        ("run", signal.SIGINT, "handled DONE"),
+        ("async", signal.SIGTERM, "handled DONE"),
+        ("async", signal.SIGINT, "handled interrupted"),  # by asyncio.run(), as always
+        ("own", signal.SIGTERM, "mine handled DONE"),
+        ("thread", signal.SIGINT, "interrupted handled"),
+    ],
+)
+def test_signal_stops_a_worker_and_lets_its_handler_finish(
+    tmp_path: Path, how: str, number: signal.Signals, said: str
+) -> None:
+    with script(SIGNAL, tmp_path / "app.db", how) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-        process.send_signal(signal.SIGINT)
-        assert process.stdout.read() == "interrupted\n"
+        process.send_signal(number)
+        assert process.stdout.read().split() == said.split()
         assert process.wait(PATIENCE) == 0
+
+
+def test_second_ctrl_c_does_not_wait_for_handlers(tmp_path: Path) -> None:
+    with script(SIGNAL, tmp_path / "app.db", "twice") as process:
+        assert process.stdout is not None
+        for expected in ("ready", "stopping"):
+            assert process.stdout.readline() == expected + "\n"
+            process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "interrupted\n"
+
+
+CHILD = """
+    import os, signal, sys
+    import waypost
+    store = waypost.Store.open("sqlite:" + sys.argv[1], deploy=True)
+    worker = store.worker(threads=1)  # so that handlers run on the main thread
+
+    @worker.handler("a")
+    def handle(delivery):
+        child = os.fork()
+        if child == 0:
+            os.kill(os.getpid(), int(sys.argv[2]))
+            os._exit(3)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        worker.stop()
+
+    store.outbox.enqueue("a", "1")
+    worker.run()
+    store.close()
+"""
+
+
+# proves: WRK-006
+def test_sigterm_ends_a_child_that_a_handler_forked(tmp_path: Path) -> None:
+    assert run(CHILD, tmp_path / "app.db", int(signal.SIGTERM)) == f"{-signal.SIGTERM}\n"
 
 
 # ---- processes that die ---------------------------------------------------------------------

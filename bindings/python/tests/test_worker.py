@@ -2,6 +2,8 @@
 """Workers and plain handlers: scenarios WRK-101 to WRK-119."""
 from __future__ import annotations
 
+import asyncio
+import functools
 import gc
 import logging
 import sqlite3
@@ -126,18 +128,119 @@ def test_handler_that_raises_or_returns_something_is_retried_with_its_text(
 
 
 # proves: OBX-088, BND-003
+@pytest.mark.parametrize("running", [False, True])
 def test_exception_is_logged_once_with_its_traceback_and_without_the_payload(
-    app: App, caplog: pytest.LogCaptureFixture
+    app: App, caplog: pytest.LogCaptureFixture, running: bool
 ) -> None:
     caplog.set_level(logging.DEBUG, "waypost")
-    worker = app.store.worker()
+    store = app.open(clock=None) if running else app.open()  # it keeps the level that it finds
+    worker = store.worker(**FAST, max_attempts=2, backoff_base=1, backoff_jitter=0)
     worker.add_handler("a", lambda delivery: 1 / 0)
-    app.outbox.enqueue("a", "secret")
-    worker.drain()
+    made = store.outbox.enqueue("a", "secret")
+    if running:
+        with worker:
+            until(lambda: store.outbox.get(made.id).status is Status.FAILED)
+    else:
+        worker.drain()
+        app.clock.advance(SECOND)
+        worker.drain()
+    store.close()  # writes what is left of the log
     errors = [record for record in caplog.records if record.levelno == logging.ERROR]
-    assert len(errors) == 1 and errors[0].exc_info is not None
-    assert "ZeroDivisionError" in errors[0].getMessage()
+    assert [record.exc_info is not None for record in errors] == [True, True, False]
+    for record, attempt in zip(errors, (1, 2)):
+        said = record.getMessage()
+        assert "ZeroDivisionError" in said and str(made.id) in said
+        assert f"attempt {attempt}" in said
+    assert errors[2].getMessage().startswith("dead letter ")
     assert "secret" not in caplog.text
+
+
+# proves: OBX-088
+def test_retry_that_a_handler_asked_for_is_logged_once(
+    app: App, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "waypost")
+    with app.open() as store:
+        worker = store.worker()
+
+        @worker.handler("a")
+        def handle(delivery: Delivery) -> None:
+            raise waypost.Retry("later")
+
+        store.outbox.enqueue("a", "1")
+        worker.drain()
+    [record] = caplog.records
+    assert "later" in record.getMessage()
+
+
+# ---- registration ---------------------------------------------------------------------------
+
+
+class Handlers:
+    def good(self, delivery: Delivery) -> None:
+        pass
+
+    def bad(self) -> None:
+        pass
+
+    async def coroutine(self, delivery: Delivery, more: object) -> None:
+        pass
+
+
+# proves: BND-004
+@pytest.mark.parametrize(
+    "function, said",
+    [
+        (lambda: None, r"<lambda>\(\): too many positional"),
+        (lambda a, b: None, r"<lambda>\(a, b\): missing a required argument: 'b'"),
+        (lambda *, delivery: None, "must take one argument, the delivery"),
+        (Handlers.good, r"Handlers.good\(self.*missing a required argument: 'delivery'"),
+        (Handlers().bad, r"Handlers.bad\(\)"),
+        (Handlers().coroutine, "missing a required argument: 'more'"),
+        (1, "not callable"),
+    ],
+)
+def test_handler_that_cannot_take_a_delivery_is_refused(
+    app: App, function: Any, said: str
+) -> None:
+    worker = app.store.worker()
+    with pytest.raises(waypost.ArgumentError, match=f"the handler of topic 'a' .*{said}"):
+        worker.add_handler("a", function)
+    worker.add_handler("a", Handlers().good)  # the topic is still free
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        Handlers().good,
+        lambda *arguments: None,
+        lambda delivery, more=1: None,
+        functools.partial(lambda more, delivery: None, 1),
+        [].append,
+        print,
+    ],
+)
+def test_handler_of_any_fitting_kind_is_taken(app: App, function: Any) -> None:
+    worker = app.store.worker()
+    worker.add_handler("a", function)
+    app.outbox.enqueue("a", "1")
+    assert worker.drain() == 1
+
+
+# proves: BND-004
+def test_worker_without_a_topic_does_not_run(live: waypost.Store) -> None:
+    worker = live.worker(**FAST)
+
+    async def run() -> None:
+        await worker.run_async()
+
+    for use in (worker.run, worker.start, lambda: worker.next(0), lambda: asyncio.run(run())):
+        with pytest.raises(waypost.StateError, match="no topics.*@worker.handler"):
+            use()
+        assert not worker.running
+    worker.add_handler("a", lambda delivery: worker.stop())
+    live.outbox.enqueue("a", "1")
+    worker.run()
 
 
 # scenario: WRK-104
@@ -756,6 +859,17 @@ def test_store_that_is_dropped_open_warns(tmp_path: Any) -> None:
     store = waypost.Store.open(f"sqlite:{tmp_path / 'app.db'}", deploy=True)
     with pytest.warns(ResourceWarning, match="not closed"):
         del store
+        gc.collect()
+
+
+def test_outbox_keeps_its_store_alive(tmp_path: Any) -> None:
+    url = f"sqlite:{tmp_path / 'app.db'}"
+    with pytest.warns(ResourceWarning, match="not closed"):
+        outbox = waypost.Store.open(url, deploy=True).outbox
+        gc.collect()
+        made = outbox.enqueue("a", "1")
+        assert outbox.get(made.id).status is Status.READY
+        del outbox
         gc.collect()
 
 

@@ -35,7 +35,7 @@ from waypost.errors import (
     SchemaError,
     StateError,
     StoppedError,
-    TimeoutError_,
+    TimeoutError,
     UnavailableError,
 )
 from waypost.message import Claim, Enqueued, Info, Message, OutboxStats, Received, Stats, Status
@@ -76,7 +76,7 @@ __all__ = [
     "Status",
     "StoppedError",
     "Store",
-    "TimeoutError_",
+    "TimeoutError",
     "UnavailableError",
     "Worker",
     "__version__",

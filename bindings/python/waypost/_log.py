@@ -2,17 +2,38 @@
 """The core's log records, as records of Python's logging."""
 from __future__ import annotations
 
+import json
 import logging
-from typing import Callable
+import uuid
+from typing import Callable, Dict
 
 LOGGER = logging.getLogger("waypost")
+
+#: What the core says of an attempt that failed, after the binding did, with a traceback.
+_RETRY = "handler failed, will retry"
+_LOGGED_MAX = 1000
+_logged: Dict[str, None] = {}  # ids of messages, the oldest first
+
+
+def logged(id: uuid.UUID) -> None:
+    """The failure of a message's handler is in the log: the core's record of it is not needed."""
+    _logged[str(id)] = None
+    if len(_logged) > _LOGGED_MAX:
+        _logged.pop(next(iter(_logged)), None)
+
+
+def _known(message: str, fields: str) -> bool:
+    if message != _RETRY or not _logged:
+        return False
+    id = json.loads(fields).get("MessageId")
+    return id in _logged and _logged.pop(id, None) is None
 
 
 def sink(logger: logging.Logger) -> Callable[[int, str, str], None]:
     """What the core calls with each record. Its levels are Python's."""
 
     def write(level: int, message: str, fields: str) -> None:
-        if logger.isEnabledFor(level):
+        if logger.isEnabledFor(level) and not _known(message, fields):
             extra = {"waypost_message": message, "waypost_fields": fields}
             logger.log(level, "%s %s", message, fields, extra=extra)
 

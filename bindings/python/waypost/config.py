@@ -45,13 +45,15 @@ class Config:
 
     @classmethod
     def from_env(cls) -> Config:
-        """From the environment: WAYPOST_WORKER_LEASE_MS is `worker.lease_ms`."""
+        """From the environment: WAYPOST_WORKER_LEASE_MS is `worker.lease_ms`. ConfigError: a
+        variable WAYPOST_... that is no option; it says which was meant if one is close. Those that
+        start with WAYPOST_TEST_ are left alone."""
         config = cls()
         config.load_env()
         return config
 
     def load_env(self) -> None:
-        """Add what the environment says."""
+        """Add what the environment says, as from_env() does; all or nothing."""
         self._handle.load_env()
 
     def __setitem__(self, key: str, value: OptionValue) -> None:

@@ -77,7 +77,7 @@ class Delivery(_handle.Delivery):
         self._finish(_handle.REJECT, reason, 0)
 
     def settle(self, timeout: Duration) -> None:
-        """Wait until the outcome is written. LeaseLostError: it changed nothing; TimeoutError_;
+        """Wait until the outcome is written. LeaseLostError: it changed nothing; TimeoutError;
         StateError: not finished yet."""
         self._settle(to_ms("timeout", timeout))
 

@@ -2,6 +2,7 @@
 """What can go wrong, as exceptions by kind; and what a handler raises to say how it went."""
 from __future__ import annotations
 
+import builtins
 from datetime import timedelta
 from typing import Optional, Union
 
@@ -82,7 +83,7 @@ class NoMemoryError(Error, MemoryError):
     code = 10
 
 
-class TimeoutError_(Error, TimeoutError):
+class TimeoutError(Error, builtins.TimeoutError):
     """The given time passed before anything happened."""
 
     code = 11
@@ -113,7 +114,7 @@ BY_CODE = {
         SchemaError,
         ConfigError,
         NoMemoryError,
-        TimeoutError_,
+        TimeoutError,
         StoppedError,
         InternalError,
     )

@@ -59,8 +59,9 @@ def _optional_name(name: str, value: Optional[str]) -> Optional[bytes]:
 class Outbox:
     """Reached as `store.outbox`. Thread-safe."""
 
-    def __init__(self, store: _handle.Store) -> None:
+    def __init__(self, store: _handle.Store, owner: object) -> None:
         self._store = store
+        self._owner = owner  # the Store, whose end would close `store`
 
     # ---- enqueue ----------------------------------------------------------------------------
 
@@ -86,15 +87,7 @@ class Outbox:
         app's driver. Without, the message is committed when this returns.
         """
         message = Message(
-            topic,
-            payload,
-            correlation_id,
-            due,
-            delay,
-            expires,
-            ordering_key,
-            unique_key,
-            headers,
+            topic, payload, correlation_id, due, delay, expires, ordering_key, unique_key, headers
         )
         return self.enqueue_many((message,), connection=connection)[0]
 
@@ -126,15 +119,7 @@ class Outbox:
         """enqueue() on an async connection (aiosqlite, SQLAlchemy's AsyncConnection and
         AsyncSession); without one, on a thread so that the event loop goes on."""
         message = Message(
-            topic,
-            payload,
-            correlation_id,
-            due,
-            delay,
-            expires,
-            ordering_key,
-            unique_key,
-            headers,
+            topic, payload, correlation_id, due, delay, expires, ordering_key, unique_key, headers
         )
         return (await self.enqueue_many_async((message,), connection=connection))[0]
 

@@ -12,13 +12,21 @@ from typing import Any, Mapping, Optional, Type, Union
 from waypost import _handle, _log
 from waypost.clock import ManualClock
 from waypost.config import Config, OptionValue, option_text
+from waypost.errors import ConfigError, Error
 from waypost.outbox import Outbox
 from waypost.worker import Worker
 from waypost._text import Duration
 
 
+# The remedy that the core's errors name, and its name here.
+_DEPLOY_IN_C = "wp_schema_deploy() or the option store.deploy"
+_DEPLOY = "waypost.deploy(url) or Store.open(url, deploy=True)"
+
+
 def _option_key(name: str) -> str:
     """A keyword as an option's key: worker_lease_ms is worker.lease_ms, schema store.schema."""
+    if "." in name:
+        return name
     for prefix in ("worker", "log", "store"):
         if name.startswith(prefix + "_"):
             return f"{prefix}.{name[len(prefix) + 1:]}"
@@ -40,7 +48,11 @@ def make_config(
     if clock is not None:
         config.set_clock(clock)
     for name, value in options.items():
-        config[_option_key(name)] = value
+        try:
+            config[_option_key(name)] = value
+        except ConfigError as error:
+            error.args = (f"option {name}: {error}",)
+            raise
     return config
 
 
@@ -60,11 +72,17 @@ class Store:
     """
 
     def __init__(self, config: Config) -> None:
-        """Open the store that the configuration's `store.*` options name."""
+        """Open the store that the configuration's `store.*` options name:
+
+            store = waypost.Store(waypost.Config.from_env())
+        """
         self._config = config
         self._config_lock = threading.Lock()
-        self._handle = _handle.Store(config._handle)
-        self.outbox = Outbox(self._handle)
+        try:
+            self._handle = _handle.Store(config._handle)
+        except Error as error:
+            error.args = (str(error).replace(_DEPLOY_IN_C, _DEPLOY),)
+            raise
 
     @classmethod
     def open(
@@ -79,12 +97,17 @@ class Store:
         """Open the store at `url`, such as "sqlite:app.db".
 
         With `deploy` its tables are created or upgraded; without, they must be there. Further
-        options are those of Config.describe(): `schema="infra"` is `store.schema`,
-        `worker_lease_ms=60_000` is `worker.lease_ms`. The log goes to `logger`, by default
-        logging.getLogger("waypost"), from the level that it has now.
+        options are those of Config.describe(), with "_" for the dot: `worker_lease_ms=60_000` is
+        `worker.lease_ms`; `schema="infra"` is short for `store_schema`. The log goes to `logger`,
+        by default logging.getLogger("waypost"), from the level that it has now.
         """
         options["deploy"] = deploy
         return cls(make_config(url, clock, logger, options))
+
+    @property
+    def outbox(self) -> Outbox:
+        """The store's outbox. It keeps the store alive."""
+        return Outbox(self._handle, self)
 
     @property
     def id(self) -> str:

@@ -10,6 +10,7 @@ import functools
 import inspect
 import logging
 import os
+import signal
 import threading
 import time
 from dataclasses import dataclass, fields
@@ -30,8 +31,9 @@ from typing import (
 )
 
 from waypost import _handle, errors
-from waypost._log import LOGGER
+from waypost._log import LOGGER, logged
 from waypost._runner import LoopThread, Runner
+from waypost._signals import StopOnSignal
 from waypost._text import Duration, to_ms
 from waypost.delivery import Deferred, Delivery, delay_to_ms
 
@@ -94,6 +96,24 @@ def _is_async(function: Any) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)
     )
+
+
+def _check_handler(topic: str, function: object) -> None:
+    """Refuse what cannot be called with a delivery."""
+    if not callable(function):
+        raise errors.ArgumentError(f"the handler of topic {topic!r} is not callable")
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return  # a builtin that does not tell
+    try:
+        signature.bind(None)
+    except TypeError as error:
+        name = getattr(function, "__qualname__", type(function).__qualname__)
+        raise errors.ArgumentError(
+            f"the handler of topic {topic!r} must take one argument, the delivery:"
+            f" {name}{signature}: {error}"
+        ) from None
 
 
 def _reason(error: BaseException) -> str:
@@ -393,8 +413,8 @@ class Worker:
     ) -> None:
         from waypost.store import worker_option
 
-        if function is not None and not callable(function):
-            raise errors.ArgumentError("the handler is not callable")
+        if function is not None:
+            _check_handler(topic, function)
         given = {
             key: worker_option(key, value) for key, value in options.items() if value is not None
         }
@@ -409,17 +429,25 @@ class Worker:
     # ---- running ----------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Run handlers, on this thread and on others, until stop() or Ctrl-C."""
+        """Run handlers, on this thread and on others, until stop(), SIGTERM or Ctrl-C; then stop
+        as stop() does, and return.
+
+        A second Ctrl-C does not wait for handlers: it raises KeyboardInterrupt. A signal for which
+        the app has set a handler of its own is left to it, as are all if this is not the main
+        thread.
+        """
         run = self._begin(None)
-        try:
-            run.start(self._thread_count() - 1)
-            run.pull(_WAIT_MS)
-        except BaseException as error:
-            if run.fatal is None:
-                run.fatal = error
-            self._stop(run, self._stop_seconds)
-        while not run.ended.wait(1.0):
-            pass
+        stop = functools.partial(run.stop, self._stop_seconds)
+        with StopOnSignal(stop, signal.SIGTERM, signal.SIGINT) as signals:
+            try:
+                run.start(self._thread_count() - 1)
+                run.pull(_WAIT_MS)
+                while not run.ended.wait(1.0):
+                    pass
+            except BaseException as error:
+                if run.fatal is None:
+                    run.fatal = error
+                self._stop(run, 0.0 if signals.came else self._stop_seconds)
         run.raise_fatal()
 
     def start(self) -> None:
@@ -440,10 +468,20 @@ class Worker:
         self.stop()
 
     async def run_async(self) -> None:
-        """Run handlers until stop() or cancellation: `async def` ones on this event loop, plain
-        ones on threads."""
+        """Run handlers until stop(), SIGTERM or cancellation: `async def` ones on this event loop,
+        plain ones on threads.
+
+        SIGTERM is left to the app if that has a handler for it. Ctrl-C is asyncio.run()'s: it
+        cancels the main task, and raises KeyboardInterrupt once the worker has stopped.
+        """
         run = self._begin(asyncio.get_running_loop())
         ended = self._ended_future(run)
+        stop = functools.partial(run.stop, self._stop_seconds)
+        with StopOnSignal(stop, signal.SIGTERM):
+            await self._run_on_loop(run, ended)
+        run.raise_fatal()
+
+    async def _run_on_loop(self, run: _Run, ended: asyncio.Future[None]) -> None:
         try:
             run.start(self._thread_count())
             await asyncio.shield(ended)
@@ -457,7 +495,6 @@ class Worker:
             await self._stop_patiently(run, ended)
             if isinstance(error, asyncio.CancelledError):
                 raise
-        run.raise_fatal()
 
     async def __aenter__(self) -> Worker:
         run = self._begin(asyncio.get_running_loop())
@@ -609,6 +646,11 @@ class Worker:
         with self._lock:
             if self._run is not None:
                 raise errors.StateError("the worker is running already")
+            if not self._handlers:
+                raise errors.StateError(
+                    "the worker has no topics: register handlers with @worker.handler(topic)"
+                    " before it runs, or subscribe() to topics before next()"
+                )
             for handler in self._handlers:
                 if handler.function is None and not pulled:
                     raise errors.StateError(
@@ -756,11 +798,14 @@ class Worker:
         reason = _reason(error)
         if LOGGER.isEnabledFor(logging.ERROR):
             LOGGER.error(
-                "handler of topic %r failed: %s",
+                "handler of topic %r failed, message %s, attempt %d: %s",
                 delivery.topic,
+                delivery.id,
+                delivery.attempt + 1,
                 reason,
                 exc_info=(type(error), error, error.__traceback__),
             )
+            logged(delivery.id)
         return _handle.RETRY, reason, 0
 
     def _manual(self, loop: Optional[asyncio.AbstractEventLoop]) -> _Manual:
