@@ -2,7 +2,8 @@
 -- Rows before :since are known to be finished or claimed; the index still has dead entries for them.
 -- Without an ordering key: the first rows of each topic's queue, as many as it has among the first
 -- :batch of all topics. With one: the first unfinished row of each key that has none running; an
--- index keeps a second one from running.
+-- index keeps a second one from running. 1,000 keys are looked at, those after the key :after first;
+-- where there are more, a last row of nulls tells how far this went.
 WITH RECURSIVE n AS (
     SELECT coalesce(CAST(:now AS bigint), CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint)) AS now
 ),
@@ -38,10 +39,27 @@ plain AS (
         LIMIT share.most
         FOR UPDATE SKIP LOCKED) AS c
 ),
+k (ordering_key, lap, place) AS (
+    SELECT CAST(:after AS text) COLLATE "C", 0, 0
+    UNION ALL
+    SELECT s.ordering_key, s.lap, k.place + 1
+    FROM k CROSS JOIN LATERAL (
+        (SELECT w.ordering_key, k.lap AS lap FROM {outbox_work} AS w
+         WHERE w.ordering_key > k.ordering_key ORDER BY w.ordering_key LIMIT 1)
+        UNION ALL
+        (SELECT w.ordering_key, 1 FROM {outbox_work} AS w
+         WHERE k.lap = 0 AND w.ordering_key IS NOT NULL ORDER BY w.ordering_key LIMIT 1)
+        LIMIT 1) AS s
+    WHERE k.place < 1000 AND (s.lap = 0 OR s.ordering_key <= CAST(:after AS text))
+),
 first AS (
-    SELECT h.seq FROM {outbox_heads} AS h
-    WHERE h.next_attempt_at <= (SELECT now FROM n) AND h.topic IN (SELECT t.topic FROM t)
+    SELECT h.seq
+    FROM k CROSS JOIN LATERAL (
+        SELECT w.seq, w.status, w.topic, w.next_attempt_at, w.expires_at
+        FROM {outbox_work} AS w WHERE w.ordering_key = k.ordering_key ORDER BY w.seq LIMIT 1) AS h
+    WHERE k.place > 0 AND h.next_attempt_at <= (SELECT now FROM n) AND h.topic IN (SELECT t.topic FROM t)
       AND (h.expires_at IS NULL OR h.expires_at > (SELECT now FROM n))
+      AND NOT EXISTS (SELECT 1 FROM {outbox_work} AS r WHERE r.ordering_key = k.ordering_key AND r.status = 1)
     ORDER BY h.next_attempt_at, h.seq
     LIMIT CAST(:batch AS bigint)
 ),
@@ -69,4 +87,7 @@ claimed AS (
 SELECT c.seq, c.attempt, c.claim_number, CAST(m.id AS text), m.topic, m.payload, m.headers, m.correlation_id,
        m.ordering_key, m.created_at, m.due_at, m.expires_at, c.next_attempt_at, (SELECT now FROM n)
 FROM claimed AS c CROSS JOIN LATERAL (SELECT o.* FROM {outbox} AS o WHERE o.seq = c.seq LIMIT 1) AS m
-ORDER BY c.next_attempt_at, c.seq
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, k.ordering_key, NULL, NULL, NULL, NULL, NULL
+FROM k WHERE k.place = 1000
+ORDER BY 13, 1

@@ -1,4 +1,5 @@
 -- outbox_next_due: in how many us the first message of the JSON array :topics may be tried, or null.
+-- Where there are more than 1,000 ordering keys it may be now; a claim finds out.
 WITH RECURSIVE t AS (
     SELECT j.topic FROM json_array_elements_text(CAST(:topics AS json)) AS j (topic)
 )
@@ -10,5 +11,7 @@ SELECT least(
                   AND w.next_attempt_at >= CAST(:since AS bigint)
                 ORDER BY w.next_attempt_at, w.seq
                 LIMIT 1) AS c),
-           (SELECT min(h.next_attempt_at) FROM {outbox_heads} AS h WHERE h.topic IN (SELECT t.topic FROM t)))
+           (SELECT CASE WHEN count(*) = 1000 THEN 0
+                        ELSE min(h.next_attempt_at) FILTER (WHERE h.topic IN (SELECT t.topic FROM t)) END
+            FROM (SELECT i.topic, i.next_attempt_at FROM {outbox_heads} AS i LIMIT 1000) AS h))
        - coalesce(CAST(:now AS bigint), CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint))

@@ -74,14 +74,14 @@ static void test_open__schema_not_deployed__is_a_schema_error_and_creates_nothin
     struct stat info;
     b->engine->url(url, sizeof url, &b->dir, "bare");
     if (b->engine->opens_new) {
-        WPT_FAILS(open_bare(b, url, WPT_ERR), WP_E_SCHEMA, "wp_schema_deploy()");
+        WPT_FAILS(open_bare(b, url, WPT_ERR), WP_E_SCHEMA, "store.deploy");
         WPT_OK(deploy_at(b, url, WPT_ERR));
         return;
     }
     WPT_STATUS(open_bare(b, url, WPT_ERR), WP_E_UNAVAILABLE);
     assert_int_not_equal(stat(path_of(url), &info), 0);
     make_bare(path_of(url));
-    WPT_FAILS(open_bare(b, url, WPT_ERR), WP_E_SCHEMA, "wp_schema_deploy()");
+    WPT_FAILS(open_bare(b, url, WPT_ERR), WP_E_SCHEMA, "store.deploy");
     assert_int_equal(number_at(path_of(url), "SELECT count(*) FROM sqlite_master"), 1);
     WPT_OK(deploy_at(b, url, WPT_ERR));
     assert_int_equal(number_at(path_of(url), "SELECT count(*) FROM mine"), 0);

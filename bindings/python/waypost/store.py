@@ -19,7 +19,7 @@ from waypost._text import Duration
 
 
 # The remedy that the core's errors name, and its name here.
-_DEPLOY_IN_C = "wp_schema_deploy() or the option store.deploy"
+_DEPLOY_IN_C = "the deploy call or the option store.deploy"
 _DEPLOY = "waypost.deploy(url) or Store.open(url, deploy=True)"
 
 

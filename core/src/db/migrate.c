@@ -208,12 +208,12 @@ wp_status wp__migrate_verify(wp_conn *conn, wp_error **err)
     if (applied < 0)
         return wp__fail(err, WP_E_SCHEMA,
                         "the database has no Waypost schema named \"%s\": deploy it with "
-                        "wp_schema_deploy() or the option store.deploy",
+                        "the deploy call or the option store.deploy",
                         wp__store_names(conn->store)->schema);
     if (applied < newest(conn))
         return wp__fail(err, WP_E_SCHEMA,
                         "the Waypost schema \"%s\" is at migration %lld, this library needs %lld: "
-                        "deploy it with wp_schema_deploy() or the option store.deploy",
+                        "deploy it with the deploy call or the option store.deploy",
                         wp__store_names(conn->store)->schema, (long long)applied,
                         (long long)newest(conn));
     return WP_OK;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The PostgreSQL driver, on libpq. Nothing on a connection outlives a transaction but prepared
- * statements, and those only as long as they are seen to be kept; so proxies that share connections
- * between transactions work. Every wait has an end: a connection whose server does not answer in time
+/* The PostgreSQL driver, on libpq. What outlives a transaction on a connection (prepared statements,
+ * settings) is left on it only where no proxy shares it with others. Every wait has an end: a connection whose server does not answer in time
  * is given up. Sources: postgresql.org/docs/current/libpq-async.html, errcodes-appendix.html. */
 #include <inttypes.h>
 #include <libpq-fe.h>
@@ -26,6 +25,7 @@ typedef struct pq_conn {
     wp_conn base;
     PGconn *pg;
     bool prepared[WP__SQL_COUNT];
+    bool shared; /* by a proxy, with others */
     bool in_transaction;
     bool committing;
     int64_t answer_us; /* how long an answer may take */
@@ -383,6 +383,8 @@ static wp_status pq_listen(wp_conn *conn, const char *channel, wp_error **err)
 {
     wp__buf sql = {0};
     wp_status st;
+    if (self_of(conn)->shared)
+        return WP_OK; /* it would listen on someone else's connection */
     wp__buf_fmt(&sql, "LISTEN %s", channel);
     st = sql.failed ? wp__fail_nomem(err) : command(self_of(conn), sql.data, err);
     wp__buf_free(&sql);
@@ -460,6 +462,33 @@ static wp_status finish_connecting(pq_conn *self, wp_error **err)
     return wp__fail_db(err, WP_E_UNAVAILABLE, "08001", 0, true, "connect: %s", message);
 }
 
+/* A proxy that shares connections between its clients shows a process id of its own. Then nothing may
+ * be left on the connection: no prepared statement, no setting. */
+static wp_status look_for_proxy(pq_conn *self, wp_error **err)
+{
+    PGresult *result = NULL;
+    wp_status st = answer(&result, self, PQsendQuery(self->pg, "SELECT pg_backend_pid()"),
+                          "connect", false, err);
+    if (st == WP_OK && strtol(PQgetvalue(result, 0, 0), NULL, 10) != PQbackendPID(self->pg)) {
+        self->shared = true;
+        wp__store_stop_preparing(self->base.store);
+    }
+    PQclear(result);
+    return st;
+}
+
+/* A worker runs the same few statements again and again on tables that are empty now and full a
+ * moment later. A plan made while they were empty must not scan them when they are full: index scans
+ * and nested loops are right at any size. */
+static wp_status pin_plans(pq_conn *self, wp_error **err)
+{
+    return command(
+        self,
+        "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; "
+        "SET plan_cache_mode = force_generic_plan; SET jit = off",
+        err);
+}
+
 static wp_status check_server(pq_conn *self, wp_error **err)
 {
     int version = PQserverVersion(self->pg);
@@ -501,6 +530,9 @@ static wp_status pq_connect(wp_conn **out, wp_store *store, wp__open how, wp_err
         st = wp__fail_nomem(err);
     if (st == WP_OK && (st = finish_connecting(self, err)) == WP_OK)
         st = check_server(self, err);
+    if (st == WP_OK && (st = look_for_proxy(self, err)) == WP_OK && how == WP__OPEN_WORKER &&
+        !self->shared)
+        st = pin_plans(self, err);
     if (st != WP_OK) {
         pq_close(&self->base);
         return st;

@@ -392,7 +392,7 @@ static wp_status sqlite_connect(wp_conn **out, wp_store *store, wp__open how, wp
         return wp__fail(err, WP_E_UNAVAILABLE, "%s is a directory, not a database file", path);
     if (path && !create && wp__file_look(path) == WP__FILE_MISSING)
         return wp__fail(err, WP_E_UNAVAILABLE,
-                        "%s does not exist: deploy the schema with wp_schema_deploy() or the "
+                        "%s does not exist: deploy the schema with the deploy call or the "
                         "option store.deploy",
                         path);
     self = calloc(1, sizeof *self);

@@ -42,6 +42,7 @@ typedef struct wp__sql_source {
     X(CLAIMS, "claims")                                                                            \
     X(SEQS, "seqs")                                                                                \
     X(SINCE, "since")                                                                              \
+    X(AFTER, "after")                                                                              \
     X(MESSAGES, "messages")                                                                        \
     X(STATUS, "status")                                                                            \
     X(ATTEMPTS, "attempts")                                                                        \

@@ -35,6 +35,7 @@ static void use_claim(wp__claim_op *self, const char *topics)
     wp__op_set_id(op, WP__P_OWNER, &self->owner);
     wp__op_set_now(op);
     wp__op_set_int(op, WP__P_SINCE, self->since_us);
+    wp__op_set_text(op, WP__P_AFTER, self->after ? self->after : "");
     wp__op_set_int(op, WP__P_LEASE, self->lease_us);
     wp__op_set_int(op, WP__P_BATCH, self->batch);
     if (self->max_attempts > 0)
@@ -90,6 +91,10 @@ static wp_status claim_row(wp_op *op, const wp__value *columns, wp_error **err)
         return add_topic(&self->found_topics, columns[0].p, columns[0].len, err);
     if (self->step == CLAIM && op->engine->claim_reads) {
         int64_t next_attempt_us = 0;
+        if (columns[WP__COL_SEQ].type == WP_VALUE_NULL) {
+            self->reached = wp__text_dup(columns[WP__COL_ORDERING_KEY].p);
+            return self->reached ? WP_OK : wp__fail_nomem(err);
+        }
         if ((st = wp__column_int(&next_attempt_us, &columns[COL_NEXT_ATTEMPT], err)) != WP_OK ||
             (st = wp__column_int(&self->now_us, &columns[COL_NOW], err)) != WP_OK)
             return st;
@@ -112,6 +117,8 @@ static void claim_rewind(wp_op *op)
     for (size_t i = 0; i < self->count; i++)
         wp__received_free(self->received[i]);
     self->count = 0;
+    free(self->reached);
+    self->reached = NULL;
     self->step = START;
     wp__buf_clear(&self->found_topics);
     wp__buf_clear(&self->seqs);

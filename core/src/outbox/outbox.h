@@ -26,6 +26,7 @@ typedef struct wp__claim_op {
     int64_t lease_us;
     int64_t max_attempts; /* stamped on the row for whoever reaps it; 0: none */
     int64_t since_us;     /* nothing before it is left to claim; INT64_MIN: not known */
+    const char *after;    /* the ordering key to begin behind, borrowed; NULL: at the first */
     /* under way */
     int step;
     wp__buf found_topics;
@@ -35,6 +36,7 @@ typedef struct wp__claim_op {
     size_t count;
     int64_t now_us;   /* the database's now of the claim; 0: nothing was claimed */
     int64_t first_us; /* when the first of them was to be tried; 0: not known */
+    char *reached;    /* the ordering key behind which to begin the next time; NULL: it saw all */
 } wp__claim_op;
 void wp__claim_op_init(wp__claim_op *op, wp_store *store);
 

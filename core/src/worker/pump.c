@@ -10,7 +10,7 @@
 enum {
     PREFETCH_HORIZON_US = 1000000, /* nothing should wait in memory longer than this */
     CLOCK_SET_GRACE_US = 5000000,  /* for keepers to renew after the wall clock was set */
-    SINCE_MARGIN_US = 1000000,     /* transactions may commit so much later than they wrote */
+    SINCE_MARGIN_US = 50000,       /* transactions may commit so much later than they wrote */
     REAP_MARGIN_US = 10000000,     /* and claims */
     SWEEP_SHARE = 20,              /* looking behind it takes no more than 1/this of the time */
     CHANNEL_TRUST_US = 30000000,   /* a channel that was heard is believed in for so long */
@@ -159,6 +159,7 @@ static void claim_init(wp__claim_op *op, wp_worker *worker, const wp__group *gro
     op->lease_us = group->options.lease_ms * 1000;
     op->max_attempts = group->options.max_attempts;
     op->since_us = since(group, wp__worker_now(worker));
+    op->after = group->after_key;
 }
 
 /* ---- errors ------------------------------------------------------------------------------- */
@@ -256,6 +257,9 @@ static wp_status transact(wp_worker *worker, wp__flush *f, wp__group *group, siz
     if (group && st == WP_OK) {
         *claimed = claim.count;
         move_since(group, &claim, count);
+        free(group->after_key);
+        group->after_key = claim.reached;
+        claim.reached = NULL;
         swept(&group->sweep_at, claim.since_us, sent_at, wp__worker_now(worker));
         if (claim.now_us)
             worker->server_offset = claim.now_us - sent_at;

@@ -26,6 +26,7 @@ static void free_topics(wp_worker *worker)
         wp__group *group = worker->groups;
         worker->groups = group->next;
         free(group->topics);
+        free(group->after_key);
         free(group);
     }
 }

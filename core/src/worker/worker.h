@@ -47,6 +47,7 @@ typedef struct wp__group {
     int64_t next_poll_us; /* elapsed time of the next poll */
     int64_t since_us;     /* nothing before it is left to claim, see pump.c; INT64_MIN: not known */
     int64_t sweep_at;     /* elapsed time at which to look at all of it again */
+    char *after_key;      /* claims look at the ordering keys behind it first; NULL: the first */
     struct wp__group *next;
 } wp__group;
 

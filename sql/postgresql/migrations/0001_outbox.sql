@@ -40,7 +40,7 @@ CREATE TABLE {outbox_work} (
         autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0,
         autovacuum_analyze_threshold = 10000);
 CREATE INDEX {name:outbox_work_ready} ON {outbox_work} (topic, next_attempt_at, seq) WHERE status = 0 AND ordering_key IS NULL;
-CREATE INDEX {name:outbox_work_leased} ON {outbox_work} (locked_until) WHERE status = 1;
+CREATE INDEX {name:outbox_work_leased} ON {outbox_work} (locked_until) WHERE locked_until IS NOT NULL;
 CREATE UNIQUE INDEX {name:outbox_work_unique} ON {outbox_work} (unique_key) WHERE unique_key IS NOT NULL;
 CREATE INDEX {name:outbox_work_expires} ON {outbox_work} (expires_at) WHERE expires_at IS NOT NULL;
 -- Ordering keys: the first row of each; the one that runs, of which there is never a second.
