@@ -6,6 +6,7 @@ set -euo pipefail
 packages=(
     build-essential cmake ninja-build pkg-config
     libsqlite3-dev libpq-dev libjansson-dev libcmocka-dev
+    postgresql pgbouncer
     clang clang-tidy clang-format cppcheck valgrind
     python3 python3-dev python3-venv python3-pip python3-setuptools python3-wheel
     python3-cffi python3-pytest python3-sqlalchemy python3-aiosqlite mypy
@@ -35,5 +36,11 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 echo "deps: installing ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
+# No server of the system's: tests start their own.
+if [[ " ${missing[*]} " == *" postgresql "* ]] && [ ! -e /etc/postgresql-common/createcluster.conf ]; then
+    "${as_root[@]}" mkdir -p /etc/postgresql-common
+    echo "create_main_cluster = false" |
+        "${as_root[@]}" tee /etc/postgresql-common/createcluster.conf >/dev/null
+fi
 "${as_root[@]}" apt-get update -qq
 "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}"

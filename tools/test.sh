@@ -5,6 +5,8 @@
 set -uo pipefail
 . tools/common.sh
 
+[ -n "${WAYPOST_TEST_POSTGRESQL:-}" ] || exec tools/with_servers.sh "$0" "$@"
+
 logs=build/logs
 rm -rf "$logs"
 mkdir -p "$logs"

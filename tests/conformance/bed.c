@@ -41,6 +41,8 @@ int bed_setup(void **state)
     wpt_dir_make(&b->dir);
     b->engine->url(b->url, sizeof b->url, &b->dir, "app");
     b->clock = wpt_clock();
+    if (b->engine->made_first)
+        b->engine->make(b->url);
     if (!b->engine->opens_new) {
         wp_config *config = bed_config(b, NULL);
         WPT_OK(wp_schema_deploy(config, WPT_ERR));
@@ -59,6 +61,8 @@ int bed_teardown(void **state)
     close_all(b);
     wp_clock_free(b->clock);
     wpt_dir_remove(&b->dir);
+    if (b->engine->drop)
+        b->engine->drop();
     free(b);
     return 0;
 }

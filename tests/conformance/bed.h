@@ -14,8 +14,14 @@ typedef struct engine {
     const char *name;
     const char *schema; /* NULL: the default */
     const char *outbox;
-    /* Write the URL of a database of its own, named `name`, to `out`. */
+    /* Write the URL of a database of its own, named `name`, to `out`. It is not there yet. */
     void (*url)(char *out, size_t size, const wpt_dir *dir, const char *name);
+    /* Make that database, with nothing but the app's table mine (n INTEGER). */
+    void (*make)(const char *url);
+    /* Whatever was made by this engine's tests goes. NULL: it was in the directory. */
+    void (*drop)(void);
+    /* A number from the database at a URL. */
+    int64_t (*number_at)(const char *url, const char *sql);
     /* The database exists, and its schema is deployed: set it up as this engine has it. */
     void (*deployed)(const char *url);
     /* The app's connection: does not wait for locks unless `patient`. */
@@ -26,7 +32,11 @@ typedef struct engine {
     int64_t (*number)(app *a, const char *sql);
     /* How the app says these. */
     const char *begin, *commit, *rollback, *savepoint, *rollback_to;
+    /* SQL: counts everything that was created; the outbox tables called %Q (schema) and %Q (table); what
+     * else there is beside orders and the schema %Q; the quoted name of the journal in schema %w. */
+    const char *count_objects, *count_outbox, *count_others, *journal;
     /* Quirks. */
+    bool made_first;            /* the database must be made before the schema is deployed */
     bool opens_new;             /* each store that opens the URL gets a new database */
     bool one_writer;            /* while the app's transaction has written, others cannot write */
     bool writer_blocks_readers; /* nor read: that is WP_E_UNAVAILABLE */

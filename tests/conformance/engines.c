@@ -3,10 +3,14 @@
 #include <sqlite3.h>
 
 #include "bed.h"
+#include "support/wpt_pg.h"
 
 struct app {
     sqlite3 *db;
+    PGconn *pg;
 };
+
+/* ---- SQLite ------------------------------------------------------------------------------- */
 
 static void exec(app *a, const char *sql)
 {
@@ -67,6 +71,22 @@ static void memory_url(char *out, size_t size, const wpt_dir *dir, const char *n
     (void)snprintf(out, size, "sqlite::memory:");
 }
 
+static void file_make(const char *url)
+{
+    sqlite3 *db = NULL;
+    assert_int_equal(sqlite3_open(url + strlen("sqlite:"), &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "CREATE TABLE mine (n)", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static int64_t file_number(const char *url, const char *sql)
+{
+    app *a = open_at(url + strlen("sqlite:"), true);
+    int64_t value = number(a, sql);
+    sqlite_close(a);
+    return value;
+}
+
 static void use_rollback_journal(const char *url)
 {
     app *a = open_at(url + strlen("sqlite:"), true);
@@ -77,7 +97,13 @@ static void use_rollback_journal(const char *url)
 #define SQLITE_APP                                                                                 \
     .open = sqlite_open, .close = sqlite_close, .lend = sqlite_lend, .exec = exec,                 \
     .number = number, .begin = "BEGIN", .commit = "COMMIT", .rollback = "ROLLBACK",                \
-    .savepoint = "SAVEPOINT s", .rollback_to = "ROLLBACK TO s", .one_writer = true
+    .savepoint = "SAVEPOINT s", .rollback_to = "ROLLBACK TO s", .one_writer = true,                \
+    .make = file_make, .number_at = file_number,                                                   \
+    .count_objects = "SELECT count(*) FROM sqlite_master",                                         \
+    .count_outbox = "SELECT count(*) FROM sqlite_master WHERE name = %Q || '_' || %Q",             \
+    .count_others = "SELECT count(*) FROM sqlite_master WHERE name <> 'orders'"                    \
+                    " AND name NOT LIKE 'sqlite_%%' AND instr(name, %Q || '_') <> 1",              \
+    .journal = "\"%w_migration\""
 
 static const engine sqlite_file = {.name = "sqlite, a file", .url = file_url, SQLITE_APP};
 
@@ -98,5 +124,98 @@ static const engine sqlite_hostile = {.name = "sqlite, a file with hostile names
                                       .url = file_url,
                                       SQLITE_APP};
 
-const engine *const engines[] = {&sqlite_file, &sqlite_memory, &sqlite_journal, &sqlite_hostile};
+/* ---- PostgreSQL --------------------------------------------------------------------------- */
+
+static void pg_url(char *out, size_t size, const wpt_dir *dir, const char *name)
+{
+    (void)dir;
+    wpt_pg_name(out, size, name);
+}
+
+static void pgbouncer_url(char *out, size_t size, const wpt_dir *dir, const char *name)
+{
+    char url[256];
+    (void)dir;
+    wpt_pg_name(url, sizeof url, name);
+    wpt_pg_through_pgbouncer(out, size, url);
+}
+
+static void pg_make(const char *url)
+{
+    PGconn *pg;
+    wpt_pg_create(url);
+    pg = wpt_pg_connect(url);
+    wpt_pg_exec(pg, "CREATE TABLE mine (n INTEGER)");
+    PQfinish(pg);
+}
+
+static int64_t pg_number_at(const char *url, const char *sql)
+{
+    PGconn *pg = wpt_pg_connect(url);
+    int64_t value = wpt_pg_number(pg, sql);
+    PQfinish(pg);
+    return value;
+}
+
+static app *pg_open(wp_store *store, bool patient)
+{
+    app *a = calloc(1, sizeof *a);
+    assert_non_null(a);
+    a->pg = wpt_pg_connect(wp_store_location(store));
+    if (!patient)
+        wpt_pg_exec(a->pg, "SET lock_timeout = 1");
+    return a;
+}
+
+static void pg_close(app *a)
+{
+    PQfinish(a->pg);
+    free(a);
+}
+
+static wp_conn *pg_lend(app *a, wp_store *store)
+{
+    wp_conn *conn = NULL;
+    WPT_OK(wp_conn_borrow_pq(&conn, store, a->pg, WPT_ERR));
+    return conn;
+}
+
+static void pg_exec(app *a, const char *sql)
+{
+    wpt_pg_exec(a->pg, sql);
+}
+
+static int64_t pg_number(app *a, const char *sql)
+{
+    return wpt_pg_number(a->pg, sql);
+}
+
+#define PG_RELATIONS                                                                               \
+    "SELECT count(*) FROM pg_class AS c JOIN pg_namespace AS s ON s.oid = c.relnamespace WHERE "
+#define PG_APP                                                                                     \
+    .make = pg_make, .drop = wpt_pg_drop_all, .number_at = pg_number_at, .open = pg_open,          \
+    .close = pg_close, .lend = pg_lend, .exec = pg_exec, .number = pg_number, .begin = "BEGIN",    \
+    .commit = "COMMIT", .rollback = "ROLLBACK", .savepoint = "SAVEPOINT s",                        \
+    .rollback_to = "ROLLBACK TO s",                                                                \
+    .count_objects =                                                                               \
+        PG_RELATIONS "s.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')",          \
+    .count_outbox = PG_RELATIONS "s.nspname = %Q AND c.relname = %Q",                              \
+    .count_others =                                                                                \
+        PG_RELATIONS "s.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast', %Q)"       \
+                     " AND c.relname NOT IN ('orders', 'mine')",                                   \
+    .journal = "\"%w\".\"migration\"", .made_first = true
+
+static const engine pg = {.name = "postgresql, libpq", .url = pg_url, PG_APP};
+
+static const engine pg_hostile = {.name = "postgresql, libpq, with hostile names",
+                                  .schema = "a\"b; DROP TABLE orders; -- ''[`Ünï%s$$",
+                                  .outbox = "\"; out box\\ 😀] {outbox} :id ?1",
+                                  .url = pg_url,
+                                  PG_APP};
+
+static const engine pg_bouncer = {
+    .name = "postgresql, libpq, through pgbouncer", .url = pgbouncer_url, PG_APP};
+
+const engine *const engines[] = {&sqlite_file, &sqlite_memory, &sqlite_journal, &sqlite_hostile,
+                                 &pg,          &pg_hostile,    &pg_bouncer};
 const size_t engine_count = WPT_COUNT(engines);

@@ -594,6 +594,8 @@ static void test_worker__two_stores_in_one_process__do_not_mix(void **state)
     script s = {.outcome = WP_OUTCOME_DONE}, t = {.outcome = WP_OUTCOME_REJECT};
     wp_id id, other_id;
     b->engine->url(url, sizeof url, &b->dir, "other");
+    if (b->engine->made_first)
+        b->engine->make(url);
     WPT_OK(wp_config_set(config, "store.url", url, WPT_ERR));
     WPT_OK(wp_store_open(&other, config, WPT_ERR));
     wp_config_free(config);

@@ -13,6 +13,7 @@ enum {
     SINCE_MARGIN_US = 50000,       /* transactions may commit so much later than they wrote */
     REAP_MARGIN_US = 10000000,     /* and claims */
     SWEEP_SHARE = 20,              /* looking behind it takes no more than 1/this of the time */
+    UNSURE_US = 5000000,           /* a server that lost its client may commit so much later */
     CHANNEL_TRUST_US = 30000000,   /* a channel that was heard is believed in for so long */
     CHANNEL_ANSWER_US = 1000000,   /* a signal that was not heard by then is not heard */
     CHANNEL_SILENT_MAX = 3,        /* so many in a row: connect and listen anew */
@@ -249,6 +250,8 @@ static wp_status transact(wp_worker *worker, wp__flush *f, wp__group *group, siz
         st = exchange(worker, f, group ? &claim : NULL, err);
     if (st != WP_OK) {
         wp__flush_return(f, worker);
+        if (group && err && wp_error_outcome_unknown(*err))
+            worker->unsure_until = wp__worker_now(worker) + UNSURE_US;
     } else {
         wp__flush_settle(f, worker);
         worker->error_backoff_us = 0;
@@ -393,6 +396,10 @@ static wp_status maintain(wp_worker *worker, int64_t now, wp_error **err)
     (void)wp__worker_clock_was_set(worker, &worker->clock_offset);
     if (now - atomic_load(&worker->clock_set_at) >= CLOCK_SET_GRACE_US)
         st = reap(worker, err);
+    if (st == WP_OK && worker->unsure_until)
+        st = wp__recover_claims(worker, err);
+    if (worker->unsure_until <= now)
+        worker->unsure_until = 0;
     /* Once when work ends, and now and then while it goes on. */
     if (worker->worked) {
         bool idle;
@@ -461,11 +468,14 @@ static wp_status round_once(wp_worker *worker, int64_t *deadline, bool *did, wp_
     size_t claimed = 0;
     bool empty = false;
     int64_t now = wp__worker_now(worker);
+    bool reconnected = !worker->pump_conn || worker->pump_conn->broken;
     wp_status st;
     *did = false;
     if ((st = connect_pump(worker, err)) != WP_OK)
         return st;
     if (now >= worker->next_reap && (st = maintain(worker, now, err)) != WP_OK)
+        return st;
+    if (reconnected && worker->unsure_until && (st = wp__recover_claims(worker, err)) != WP_OK)
         return st;
     *deadline = worker->next_reap;
     wp__mutex_lock(&worker->mutex);

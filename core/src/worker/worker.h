@@ -3,6 +3,7 @@
  *   worker.c    made, registered with, freed
  *   pump.c      the database thread: claims, reaps, sleeps
  *   flush.c     the outcomes that the pump writes
+ *   recover.c   claims whose connection died before they were known
  *   keeper.c    the other database thread: renews leases, enforces timeouts
  *   delivery.c  one message on its way
  *   dispatch.c  hands deliveries to host threads, runs handlers
@@ -166,7 +167,9 @@ struct wp_worker {
     int64_t keeper_clock_offset; /* the keeper's own */
     int64_t error_backoff_us;
     int64_t error_until;
-    bool worked;            /* since the last tidy */
+    int64_t
+        unsure_until; /* a claim may have been committed unseen: look for it until then; 0: none */
+    bool worked;      /* since the last tidy */
     wp__group *first_group; /* claims begin here, in turn */
 };
 
@@ -252,6 +255,10 @@ void wp__pump_close(wp_worker *worker);
 /* ---- stop.c ---- */
 /* Stop with no time to wait, from no handler: all deliveries that are out are given up. */
 void wp__worker_end(wp_worker *worker);
+
+/* ---- recover.c ---- */
+/* Give back what is claimed by this worker and not held by it. On the pump's connection. */
+wp_status wp__recover_claims(wp_worker *worker, wp_error **err);
 
 /* ---- keeper.c ---- */
 void *wp__keeper_main(void *arg);

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The PostgreSQL server that tests share, as tools/postgresql.sh starts it: each test makes a database
+ * of its own on it. */
+#ifndef WPT_PG_H
+#define WPT_PG_H
+
+#include <libpq-fe.h>
+
+#include "wpt.h"
+
+/* The URL for a database of this test's own on the server that WAYPOST_TEST_POSTGRESQL names. */
+void wpt_pg_name(char *url, size_t size, const char *name);
+/* Make it, empty. */
+void wpt_pg_create(const char *url);
+/* Drop all that this process made, and whoever is connected to them. */
+void wpt_pg_drop_all(void);
+/* The same database through the proxy that WAYPOST_TEST_PGBOUNCER names. */
+void wpt_pg_through_pgbouncer(char *out, size_t size, const char *url);
+/* A connection; fails the test if there is none. */
+PGconn *wpt_pg_connect(const char *url);
+/* Run a statement that must succeed. */
+void wpt_pg_exec(PGconn *pg, const char *sql);
+/* Its first column as a number. */
+int64_t wpt_pg_number(PGconn *pg, const char *sql);
+
+#endif

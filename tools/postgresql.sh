@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# A PostgreSQL server for tests, with pgbouncer in front of it, on loopback and as an unprivileged user:
+#   tools/postgresql.sh start DIR   prints `export WAYPOST_TEST_...=URL` lines
+#   tools/postgresql.sh stop DIR
+# Its data is not synced to the disk: tests kill processes, not the machine. WAYPOST_TEST_FSYNC=on syncs it,
+# for benchmarks.
+set -euo pipefail
+
+command=$1
+dir=$2
+bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1)
+[ -n "$bin" ] || { echo "postgresql.sh: install Debian's package postgresql" >&2; exit 1; }
+
+as_user() {
+    if [ "$(id -u)" -eq 0 ]; then setpriv --reuid=postgres --regid=postgres --clear-groups "$@"; else "$@"; fi
+}
+
+free_port() {
+    /usr/bin/python3 -c 'import socket
+s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+stop() {
+    [ ! -f "$dir/pgbouncer.pid" ] || kill "$(cat "$dir/pgbouncer.pid")" 2>/dev/null || true
+    [ ! -d "$dir/data" ] || (cd / && as_user "$bin/pg_ctl" -D "$dir/data" -m immediate -s stop) || true
+    rm -rf "$dir"
+}
+
+start() {
+    local port bouncer_port fsync=${WAYPOST_TEST_FSYNC:-off}
+    rm -rf "$dir"
+    mkdir -p "$dir"
+    chmod 755 "$dir"
+    port=$(free_port)
+    [ "$(id -u)" -ne 0 ] || chown postgres "$dir"
+    cd /
+    as_user "$bin/initdb" -D "$dir/data" -U waypost -A trust -E UTF8 --locale=C.UTF-8 --no-sync >/dev/null
+    cat >>"$dir/data/postgresql.conf" <<END
+port = $port
+listen_addresses = '127.0.0.1'
+unix_socket_directories = ''
+max_connections = 300
+fsync = $fsync
+max_wal_size = 4GB
+shared_buffers = 256MB
+autovacuum_naptime = 5s
+log_min_messages = fatal
+END
+    as_user "$bin/pg_ctl" -D "$dir/data" -l "$dir/log" -s -w start
+    bouncer_port=$(free_port)
+    cat >"$dir/pgbouncer.ini" <<END
+[databases]
+* = host=127.0.0.1 port=$port
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = $bouncer_port
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+max_client_conn = 1000
+default_pool_size = 20
+server_lifetime = 10
+pidfile = $dir/pgbouncer.pid
+logfile = $dir/pgbouncer.log
+END
+    sed -i "s/^\* = .*/* = host=127.0.0.1 port=$port user=waypost/" "$dir/pgbouncer.ini"
+    as_user /usr/sbin/pgbouncer -q -d "$dir/pgbouncer.ini"
+    echo "export WAYPOST_TEST_POSTGRESQL=postgresql://waypost@127.0.0.1:$port/postgres"
+    echo "export WAYPOST_TEST_PGBOUNCER=postgresql://waypost@127.0.0.1:$bouncer_port/postgres"
+    echo "export WAYPOST_TEST_POSTGRESQL_DIR=$dir"
+}
+
+case $command in
+start) start ;;
+stop) stop ;;
+*) echo "usage: tools/postgresql.sh start|stop DIR" >&2; exit 2 ;;
+esac
