@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Build with optimisation, the Python binding too, and run the benchmarks: [NAME...] [--full]
+# Build with optimisation, the bindings too, and run the benchmarks: [NAME...] [--full]
 # [--rounds N] [--json FILE]. --help lists them.
 set -euo pipefail
 . tools/common.sh
@@ -25,4 +25,10 @@ configure bench -DCMAKE_BUILD_TYPE=Release -DWAYPOST_BUILD_BENCH=ON -DWAYPOST_BU
 echo "bench: building"
 build bench waypost_bench >/dev/null
 tools/venv.sh
-exec build/bench/bench/waypost_bench --python build/venv/bin/python "$@"
+others=()
+if command -v dotnet >/dev/null; then
+    tools/dotnet.sh --build >/dev/null
+    dotnet build bench/dotnet -c Release -v quiet --nologo >/dev/null
+    others=(--dotnet build/dotnet/artifacts/bin/Handlers/release/Handlers.dll)
+fi
+exec build/bench/bench/waypost_bench --python build/venv/bin/python "${others[@]}" "$@"

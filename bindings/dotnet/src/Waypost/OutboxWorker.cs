@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 using System.Collections.Concurrent;
+using System.Diagnostics;
 using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Logging.Abstractions;
 using Waypost.Interop;
@@ -15,6 +16,8 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
     // The longest waits inside the core; one thread looks often, so that the core's log is written.
     private const long WaitMs = 10_000;
     private const long OftenMs = 200;
+    private const double HeldLongUs = 100;
+    private const int BlockedMs = 5;
     private static readonly TimeSpan AtExit = TimeSpan.FromSeconds(2);
     private static readonly TimeSpan LongestStop = TimeSpan.FromDays(1);
 
@@ -23,7 +26,7 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
     private static readonly ConcurrentDictionary<OutboxWorker, bool> Started = new();
 
     private readonly WorkerHandle _core;
-    private readonly int _threadCount;
+    private readonly int _mostPullers;
     private readonly ILogger _logger;
     private readonly Dictionary<string, Registration> _registrations = new(StringComparer.Ordinal);
     private readonly ConcurrentDictionary<nint, WeakReference<OutboxDelivery>> _out = new();
@@ -31,9 +34,14 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
     private readonly List<Thread> _threads = [];
     private readonly object _gate = new();
     private ExecutionContext? _context;
-    private State _state;
+    private volatile State _state;
+    private readonly AutoResetEvent _watch = new(false);
+    private int _pullers;
+    private int _waiting; // pullers that wait for a delivery
+    private int _watching;
+    private long _starts;
 
-    private enum State { New, Running, Stopping, Stopped }
+    private enum State { New, Running, Stopped }
 
     /// <summary>A topic and its handler; null: it is pulled.</summary>
     internal sealed record Registration(
@@ -44,7 +52,7 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
     internal OutboxWorker(WorkerHandle core, int threads, string engine, ILogger? logger)
     {
         _core = core;
-        _threadCount = threads;
+        _mostPullers = threads;
         Engine = engine;
         _logger = logger ?? NullLogger.Instance;
     }
@@ -123,6 +131,7 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
     /// <summary>Run handlers in the background until it is stopped.</summary>
     public void Start()
     {
+        ObjectDisposedException.ThrowIf(_core.IsClosed, this);
         lock (_gate)
         {
             if (_state != State.New)
@@ -132,8 +141,9 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
                 throw new InvalidOperationException(
                     $"topic {pulled.Topic} has no handler: it is for NextAsync()");
             Begin();
-            for (int i = 0; i < _threadCount; i++)
-                AddThread($"waypost-{i}", Pull);
+            AddPuller();
+            if (_pullers < _mostPullers)
+                AddThread("waypost-grow", GrowWhenBlocked);
         }
     }
 
@@ -171,16 +181,44 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
         thread.UnsafeStart();
     }
 
+    // ---- threads ----------------------------------------------------------------------------
+    //
+    // Handlers that leave their thread at an await, or end at once, need one thread; more would only
+    // wake each other. Those that block need as many as the concurrency. So there is one at first,
+    // and a further one when handlers hold on to theirs while nobody waits for the next delivery.
+
+    private void AddPuller() => AddThread($"waypost-{_pullers++}", Pull);
+
+    private void Grow()
+    {
+        lock (_gate)
+            if (_state == State.Running && _pullers < _mostPullers)
+                AddPuller();
+    }
+
     /// <summary>Start handlers on this thread until the worker is stopped.</summary>
     private void Pull()
     {
+        double held = 0; // what handlers hold on to the thread for, about, in microseconds
         try
         {
             while (true)
             {
+                Interlocked.Increment(ref _waiting);
                 wp_status status = _core.Next(out OutboxDelivery? delivery, WaitMs);
+                bool last = Interlocked.Decrement(ref _waiting) == 0;
                 if (status == wp_status.WP_OK)
+                {
+                    Interlocked.Increment(ref _starts);
+                    if (last && Interlocked.Exchange(ref _watching, 1) == 0)
+                        _watch.Set();
+                    long started = Stopwatch.GetTimestamp();
                     StartHandler(delivery!);
+                    TimeSpan took = Stopwatch.GetElapsedTime(started);
+                    held += (Math.Min(took.TotalMicroseconds, 1000) - held) / 16;
+                    if (held > HeldLongUs && Volatile.Read(ref _waiting) == 0)
+                        Grow();
+                }
                 else if (status == wp_status.WP_E_STOPPED)
                     return;
                 else if (status != wp_status.WP_E_TIMEOUT)
@@ -192,6 +230,24 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
             // The worker was disposed of while this thread was in a handler.
         }
     }
+
+    /// <summary>Add threads while all are in handlers that do not let go of them.</summary>
+    private void GrowWhenBlocked()
+    {
+        while (_watch.WaitOne() && _pullers < _mostPullers && _state == State.Running)
+        {
+            Volatile.Write(ref _watching, 0);
+            while (Volatile.Read(ref _waiting) == 0 && _state == State.Running)
+            {
+                long before = Volatile.Read(ref _starts);
+                Thread.Sleep(BlockedMs);
+                if (before == Volatile.Read(ref _starts) && Volatile.Read(ref _waiting) == 0)
+                    Grow();
+            }
+        }
+    }
+
+    // ---- handlers at work -------------------------------------------------------------------
 
     private void StartHandler(OutboxDelivery delivery)
     {
@@ -371,6 +427,7 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
             _state = State.Stopped;
             threads = _threads.ToArray();
         }
+        _watch.Set();
         long limit = Environment.TickCount64 + (abandoned == 0 ? 1000 : 100);
         foreach (Thread thread in threads) // those in a handler that goes on are left
             if (thread != Thread.CurrentThread)
@@ -415,11 +472,12 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
     public Task<OutboxDelivery?> NextAsync(
         TimeSpan timeout, CancellationToken cancellationToken = default)
     {
+        ObjectDisposedException.ThrowIf(_core.IsClosed, this);
         lock (_gate)
         {
             if (_state == State.New)
                 Begin();
-            else if (_threads.Count > 1)
+            else if (_pullers > 0)
                 throw new InvalidOperationException(
                     "the worker runs handlers: NextAsync() is for one that does not");
         }
@@ -466,6 +524,7 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
 
     private void CheckManual()
     {
+        ObjectDisposedException.ThrowIf(_core.IsClosed, this);
         lock (_gate)
             if (_state != State.New)
                 throw new InvalidOperationException("that is for a worker that was not started");

@@ -93,9 +93,9 @@ public sealed class OutboxWorkerOptions
     /// <summary>The most deliveries in progress at once, 16 by default.</summary>
     public int? Concurrency { get; set; }
 
-    /// <summary>The threads that start handlers, by default as many as <see cref="Concurrency"/>.
-    /// An async handler leaves its thread at its first await; handlers that only ever await can do
-    /// with one.</summary>
+    /// <summary>The most threads that start handlers, by default <see cref="Concurrency"/>. There is
+    /// one at first, and more when handlers block theirs; an async handler leaves its thread at its
+    /// first await.</summary>
     public int? Threads { get; set; }
 
     /// <summary>The most messages taken in one claim.</summary>

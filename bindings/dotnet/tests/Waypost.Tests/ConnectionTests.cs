@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// Enqueue on the connections that apps have.
+using System.Data;
+using System.Data.Common;
+using System.Diagnostics.CodeAnalysis;
+using Microsoft.Data.Sqlite;
+using Microsoft.EntityFrameworkCore;
+using Microsoft.EntityFrameworkCore.Storage;
+
+namespace Waypost.Tests;
+
+public sealed class SqliteConnectionTests : IDisposable
+{
+    private readonly Bed _bed = new(Engine.Sqlite);
+    private IOutbox Outbox => _bed.Outbox;
+
+    public void Dispose() => _bed.Dispose();
+
+    /// <summary>One with a unique key, whose statement returns rows, its duplicate, and a batch.</summary>
+    private async Task EnqueueAllAsync(DbTransaction transaction)
+    {
+        var unique = new NewOutboxMessage("unique", "\U0001f600") { UniqueKey = "k" };
+        Assert.False((await Outbox.EnqueueAsync(unique, transaction)).IsDuplicate);
+        Assert.True((await Outbox.EnqueueAsync(unique, transaction)).IsDuplicate);
+        await Outbox.EnqueueManyAsync([new("plain", "1"), new("plain", "2")], transaction);
+        await Outbox.EnqueueAsync("plain", "3", transaction, "c", DateTimeOffset.UnixEpoch);
+    }
+
+    // proves: OBX-001, OBX-003, BND-002
+    [Theory]
+    [InlineData(IsolationLevel.Unspecified, true)]
+    [InlineData(IsolationLevel.Serializable, true)]
+    [InlineData(IsolationLevel.Serializable, false)]
+    public async Task Messages_belong_to_the_transaction(IsolationLevel isolation, bool commit)
+    {
+        DbConnection connection = _bed.Connect();
+        await using DbTransaction transaction = await connection.BeginTransactionAsync(isolation);
+        Bed.InsertOrder(connection, transaction);
+        await EnqueueAllAsync(transaction);
+        Assert.Equal(0, await _bed.CountAsync());
+        if (commit)
+            await transaction.CommitAsync();
+        else
+            await transaction.RollbackAsync();
+        Assert.Equal(commit ? ["plain", "unique"] : [], await _bed.TopicsAsync());
+        Assert.Equal(commit ? 1 : 0, await _bed.OrdersAsync());
+    }
+
+    // proves: BND-002
+    [Fact]
+    public async Task Connection_without_a_transaction_object()
+    {
+        DbConnection connection = _bed.Connect();
+        await Outbox.EnqueueAsync(new NewOutboxMessage("auto", "1"), connection);
+        Assert.Equal(["auto"], await _bed.TopicsAsync());
+        Bed.Execute(connection, "BEGIN");
+        await Outbox.EnqueueManyAsync([new("begun", "1")], connection);
+        Bed.Execute(connection, "ROLLBACK");
+        Assert.Equal(["auto"], await _bed.TopicsAsync());
+    }
+
+    [Fact]
+    public async Task Sequences_on_one_pooled_connection()
+    {
+        for (int n = 0; n < 20; n++)
+        {
+            await using var connection = new SqliteConnection($"Data Source={_bed.Store.Location}");
+            await connection.OpenAsync();
+            await using DbTransaction transaction = await connection.BeginTransactionAsync();
+            await Outbox.EnqueueAsync(n % 2 == 0 ? "kept" : "gone", "1", transaction);
+            if (n % 2 == 0)
+                await transaction.CommitAsync();
+        }
+        OutboxStats stats = await Outbox.GetStatsAsync();
+        Assert.Equal(("kept", 10), (Assert.Single(stats.Topics).Key, stats.Total.Ready));
+    }
+
+    [Fact]
+    public async Task Transaction_that_is_over_is_refused()
+    {
+        DbConnection connection = _bed.Connect();
+        DbTransaction transaction = await connection.BeginTransactionAsync();
+        await transaction.CommitAsync();
+        await Assert.ThrowsAsync<InvalidOperationException>(() => Outbox.EnqueueAsync("a", "1", transaction));
+    }
+
+    [Fact]
+    public async Task Bad_argument_leaves_the_transaction_open_and_usable()
+    {
+        DbConnection connection = _bed.Connect();
+        await using DbTransaction transaction = await connection.BeginTransactionAsync();
+        Bed.InsertOrder(connection, transaction);
+        await Assert.ThrowsAsync<ArgumentException>(() => Outbox.EnqueueAsync("", "1", transaction));
+        await Outbox.EnqueueAsync("a", "1", transaction);
+        await transaction.CommitAsync();
+        Assert.Equal(1, await _bed.OrdersAsync());
+        Assert.Equal(["a"], await _bed.TopicsAsync());
+    }
+
+    [Fact]
+    public async Task Error_of_the_statement_is_the_providers()
+    {
+        using var blocker = (SqliteConnection)_bed.Engine.Connect(_bed.Store);
+        Bed.Execute(blocker, "BEGIN IMMEDIATE");
+        await using var connection = new SqliteConnection($"Data Source={_bed.Store.Location};Default Timeout=1;Pooling=False");
+        await connection.OpenAsync();
+        await using (DbTransaction transaction = connection.BeginTransaction(deferred: true))
+        {
+            var error = await Assert.ThrowsAsync<SqliteException>(() => Outbox.EnqueueAsync("a", "1", transaction));
+            Assert.Equal(5, error.SqliteErrorCode);
+        }
+        Bed.Execute(blocker, "ROLLBACK");
+        await using DbTransaction again = await connection.BeginTransactionAsync();
+        await Outbox.EnqueueAsync("a", "2", again);
+        await again.CommitAsync();
+        Assert.Equal(["2"], await _bed.ClaimPayloadsAsync());
+    }
+
+    [Fact]
+    public async Task Cancelled_before_it_began_does_nothing()
+    {
+        using var cancelled = new CancellationTokenSource();
+        cancelled.Cancel();
+        DbConnection connection = _bed.Connect();
+        await using DbTransaction transaction = await connection.BeginTransactionAsync();
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(
+            () => Outbox.EnqueueAsync("a", "1", transaction, cancellationToken: cancelled.Token));
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(
+            () => Outbox.EnqueueAsync("a", "1", cancellationToken: cancelled.Token));
+        await transaction.CommitAsync();
+        Assert.Equal(0, await _bed.CountAsync());
+    }
+
+    [Fact]
+    public async Task Readers_of_the_app_stay_as_they_are()
+    {
+        DbConnection connection = _bed.Connect();
+        await using DbTransaction transaction = await connection.BeginTransactionAsync();
+        await using DbCommand command = connection.CreateCommand();
+        command.Transaction = transaction;
+        command.CommandText = "SELECT 1 UNION SELECT 2";
+        await using (DbDataReader reader = await command.ExecuteReaderAsync())
+        {
+            Assert.True(await reader.ReadAsync());
+            await Outbox.EnqueueAsync(new NewOutboxMessage("a", "1") { UniqueKey = "k" }, transaction);
+            Assert.True(await reader.ReadAsync());
+            Assert.Equal(2, reader.GetInt64(0));
+        }
+        await transaction.CommitAsync();
+        Assert.Equal(["a"], await _bed.TopicsAsync());
+    }
+
+    [Fact]
+    public async Task Database_in_memory_is_shared_with_the_app()
+    {
+        using WaypostStore store = WaypostStore.Open("sqlite::memory:", deploy: true, Quiet.Instance);
+        await using var connection = new SqliteConnection($"Data Source={store.Location}");
+        await connection.OpenAsync();
+        await using (DbTransaction transaction = await connection.BeginTransactionAsync())
+        {
+            await store.Outbox.EnqueueAsync("a", "1", transaction);
+            await transaction.RollbackAsync();
+        }
+        await using (DbTransaction transaction = await connection.BeginTransactionAsync())
+        {
+            await store.Outbox.EnqueueAsync("a", "2", transaction);
+            await transaction.CommitAsync();
+        }
+        string? handled = null;
+        using OutboxWorker worker = store.CreateWorker().Handle("a", (d, _) =>
+        {
+            handled = d.Payload;
+            return Task.CompletedTask;
+        });
+        Assert.Equal(1, await worker.DrainAsync());
+        Assert.Equal("2", handled);
+    }
+
+    // ---- a provider that is truly asynchronous, and hides its kind ---------------------------
+
+    /// <summary>A wrapper, as profilers use; its methods finish later, on other threads.</summary>
+    private sealed class Wrapped(SqliteConnection inner) : DbConnection
+    {
+        public int Later { get; private set; }
+
+        [AllowNull]
+        public override string ConnectionString { get => inner.ConnectionString; set => throw new NotSupportedException(); }
+        public override string Database => inner.Database;
+        public override string DataSource => inner.DataSource;
+        public override string ServerVersion => inner.ServerVersion;
+        public override ConnectionState State => inner.State;
+        public override void ChangeDatabase(string databaseName) => throw new NotSupportedException();
+        public override void Close() => inner.Close();
+        public override void Open() => inner.Open();
+        protected override DbTransaction BeginDbTransaction(IsolationLevel isolationLevel) => inner.BeginTransaction();
+        protected override DbCommand CreateDbCommand() => new Command(this, inner.CreateCommand());
+
+        private sealed class Command(Wrapped owner, SqliteCommand inner) : DbCommand
+        {
+            [AllowNull]
+            public override string CommandText { get => inner.CommandText; set => inner.CommandText = value; }
+            public override int CommandTimeout { get => inner.CommandTimeout; set => inner.CommandTimeout = value; }
+            public override CommandType CommandType { get => inner.CommandType; set => inner.CommandType = value; }
+            public override bool DesignTimeVisible { get; set; }
+            public override UpdateRowSource UpdatedRowSource { get; set; }
+            protected override DbConnection? DbConnection { get; set; }
+            protected override DbParameterCollection DbParameterCollection => inner.Parameters;
+            protected override DbTransaction? DbTransaction
+            {
+                get => inner.Transaction;
+                set => inner.Transaction = (SqliteTransaction?)value;
+            }
+            public override void Cancel() => inner.Cancel();
+            public override int ExecuteNonQuery() => throw new InvalidOperationException("not async");
+            public override object? ExecuteScalar() => throw new InvalidOperationException("not async");
+            public override void Prepare() => inner.Prepare();
+            protected override DbParameter CreateDbParameter() => inner.CreateParameter();
+            protected override DbDataReader ExecuteDbDataReader(CommandBehavior behavior) =>
+                throw new InvalidOperationException("not async");
+
+            public override async Task<int> ExecuteNonQueryAsync(CancellationToken cancellationToken)
+            {
+                await Task.Delay(1, cancellationToken);
+                owner.Later++;
+                return inner.ExecuteNonQuery();
+            }
+
+            protected override async Task<DbDataReader> ExecuteDbDataReaderAsync(
+                CommandBehavior behavior, CancellationToken cancellationToken)
+            {
+                await Task.Delay(1, cancellationToken);
+                owner.Later++;
+                return inner.ExecuteReader(behavior);
+            }
+
+            protected override void Dispose(bool disposing) => inner.Dispose();
+        }
+    }
+
+    // proves: BND-002
+    [Fact]
+    public async Task Asynchronous_methods_of_the_provider_are_used_and_no_others()
+    {
+        await using var inner = new SqliteConnection($"Data Source={_bed.Store.Location};Pooling=False");
+        await inner.OpenAsync();
+        await using var connection = new Wrapped(inner);
+        Bed.Execute(inner, "BEGIN");
+        await Outbox.EnqueueAsync(new NewOutboxMessage("a", "1") { UniqueKey = "k" }, connection);
+        await Outbox.EnqueueAsync(new NewOutboxMessage("a", "2"), connection);
+        Bed.Execute(inner, "COMMIT");
+        Assert.True(connection.Later >= 2);
+        Assert.Equal(["1", "2"], await _bed.ClaimPayloadsAsync());
+    }
+
+    // ---- Entity Framework Core --------------------------------------------------------------
+
+    private sealed class Order
+    {
+        public int Id { get; set; }
+        public string? Name { get; set; }
+    }
+
+    private sealed class Context(string location) : DbContext
+    {
+        public DbSet<Order> Orders => Set<Order>();
+
+        protected override void OnConfiguring(DbContextOptionsBuilder options) =>
+            options.UseSqlite($"Data Source={location};Pooling=False");
+
+        protected override void OnModelCreating(ModelBuilder model) =>
+            model.Entity<Order>(order =>
+            {
+                order.ToTable("orders");
+                order.Property(o => o.Id).HasColumnName("id");
+                order.Property(o => o.Name).HasColumnName("name");
+            });
+    }
+
+    // proves: OBX-001, OBX-003, BND-002
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task Entity_framework_saves_rows_and_messages_together(bool commit)
+    {
+        await using var context = new Context(_bed.Store.Location);
+        await using IDbContextTransaction transaction = await context.Database.BeginTransactionAsync();
+        context.Orders.Add(new Order { Name = "x" });
+        await context.SaveChangesAsync();
+        await EnqueueAllAsync(context.Database.CurrentTransaction!.GetDbTransaction());
+        await transaction.CreateSavepointAsync("s");
+        await Outbox.EnqueueAsync("gone", "1", transaction.GetDbTransaction());
+        await transaction.RollbackToSavepointAsync("s");
+        Assert.Equal(0, await _bed.CountAsync());
+        if (commit)
+            await transaction.CommitAsync();
+        else
+            await transaction.RollbackAsync();
+        Assert.Equal(commit ? ["plain", "unique"] : [], await _bed.TopicsAsync());
+        Assert.Equal(commit ? 1 : 0, await _bed.OrdersAsync());
+    }
+}
