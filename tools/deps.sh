@@ -10,7 +10,7 @@ packages=(
     clang clang-tidy clang-format cppcheck valgrind
     python3 python3-dev python3-venv python3-pip python3-setuptools python3-wheel
     python3-cffi python3-pytest python3-sqlalchemy python3-aiosqlite mypy
-    swig
+    swig unixodbc odbc-postgresql
 )
 
 command -v npm >/dev/null || packages+=(nodejs npm) # the demo's documents come from npm

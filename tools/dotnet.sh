@@ -9,6 +9,8 @@ if ! command -v dotnet >/dev/null; then
     echo "dotnet: the .NET SDK 10 is missing: install dotnet-sdk-10.0 (learn.microsoft.com/dotnet/core/install)" >&2
     exit 1
 fi
+[ "${1:-}" = --build ] || [ -n "${WAYPOST_TEST_POSTGRESQL:-}" ] ||
+    exec tools/with_servers.sh "$0" "$@"
 export DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_NOLOGO=1 MSBUILDDISABLENODEREUSE=1
 
 configure dotnet -DCMAKE_BUILD_TYPE=Release -DWAYPOST_BUILD_DOTNET=ON -DWAYPOST_BUILD_TESTS=OFF \

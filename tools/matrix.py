@@ -15,7 +15,7 @@ REQUIREMENTS = ROOT / "tests" / "requirements.tsv"
 # Each suite runs whole on each engine of its list.
 LANGUAGES = {
     "c": ("tests/conformance", "*.c", ["sqlite"]),
-    "dotnet": ("bindings/dotnet/tests", "*.cs", ["sqlite"]),
+    "dotnet": ("bindings/dotnet/tests", "*.cs", ["sqlite", "postgresql"]),
     "python": ("bindings/python/tests", "*.py", ["sqlite"]),
 }
 ROW = re.compile(r"^\| ([A-Z]{3}-\d{3}) \| ([^|]+) \| ([^|]+) \|$", re.M)

@@ -214,6 +214,7 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
                         _watch.Set();
                     long started = Stopwatch.GetTimestamp();
                     StartHandler(delivery!);
+                    delivery = null; // not kept alive while this thread waits
                     TimeSpan took = Stopwatch.GetElapsedTime(started);
                     held += (Math.Min(took.TotalMicroseconds, 1000) - held) / 16;
                     if (held > HeldLongUs && Volatile.Read(ref _waiting) == 0)

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+using System.Collections.Concurrent;
 using System.Data.Common;
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
 using Microsoft.Data.Sqlite;
 using Microsoft.Extensions.Logging;
+using Npgsql;
 
 namespace Waypost.Tests;
 
@@ -11,9 +13,13 @@ namespace Waypost.Tests;
 public abstract class Engine
 {
     public static readonly Engine Sqlite = new SqliteEngine();
+    public static readonly Engine PostgreSql = new PostgreSqlEngine();
 
     /// <summary>A fresh database: its URL.</summary>
     public abstract string NewUrl(string folder);
+
+    /// <summary>Let go of a database.</summary>
+    public virtual void Drop(string url) { }
 
     /// <summary>A connection of the app's, open.</summary>
     public abstract DbConnection Connect(WaypostStore store);
@@ -35,6 +41,69 @@ public abstract class Engine
         public override string CreateOrders =>
             "CREATE TABLE orders (id INTEGER PRIMARY KEY, name TEXT)";
     }
+
+    private sealed class PostgreSqlEngine : Engine
+    {
+        /// <summary>The server that tools/with_servers.sh has started.</summary>
+        private static string Server =>
+            Environment.GetEnvironmentVariable("WAYPOST_TEST_POSTGRESQL")
+            ?? throw new InvalidOperationException("WAYPOST_TEST_POSTGRESQL names no server");
+
+        public static string ConnectionString(string url)
+        {
+            var uri = new Uri(url);
+            return new NpgsqlConnectionStringBuilder
+            {
+                Host = uri.Host,
+                Port = uri.Port,
+                Username = uri.UserInfo,
+                Database = uri.AbsolutePath[1..],
+                Pooling = false,
+            }.ConnectionString;
+        }
+
+        private static void OnServer(string url, string sql)
+        {
+            using var connection = new NpgsqlConnection(ConnectionString(url));
+            connection.Open();
+            Bed.Execute(connection, sql);
+        }
+
+        /// <summary>Databases take long to make: they are emptied and used again.</summary>
+        private static readonly ConcurrentBag<string> Idle = [];
+
+        public override string NewUrl(string folder)
+        {
+            if (Idle.TryTake(out string? url))
+                return url;
+            string name = $"net_{Guid.NewGuid():N}";
+            OnServer(Server, $"CREATE DATABASE {name}");
+            return new UriBuilder(Server) { Path = name }.Uri.ToString();
+        }
+
+        public override void Drop(string url)
+        {
+            OnServer(url, """
+                DROP TABLE orders;
+                DROP SCHEMA infra CASCADE;
+                DROP SCHEMA IF EXISTS fresh, one, two CASCADE;
+                """);
+            Idle.Add(url);
+        }
+
+        public override DbConnection Connect(WaypostStore store)
+        {
+            var connection = new NpgsqlConnection(ConnectionString(store.Location));
+            connection.Open();
+            return connection;
+        }
+
+        public override string CreateOrders =>
+            "CREATE TABLE orders (id bigserial PRIMARY KEY, name text)";
+    }
+
+    /// <summary>The app's connection string for a store's database.</summary>
+    public static string PostgreSqlConnectionString(string url) => PostgreSqlEngine.ConnectionString(url);
 
     [ModuleInitializer]
     internal static void UseOneSqlite() => WaypostSqlite.UseSystemLibrary();
@@ -172,6 +241,7 @@ public sealed class Bed : IDisposable
         for (int i = _opened.Count - 1; i >= 0; i--)
             _opened[i].Dispose();
         Clock.Dispose();
+        Engine.Drop(Url);
         Directory.Delete(_folder, recursive: true);
     }
 }

@@ -2,22 +2,47 @@
 // Enqueue on the connections that apps have.
 using System.Data;
 using System.Data.Common;
+using System.Data.Odbc;
 using System.Diagnostics.CodeAnalysis;
 using Microsoft.Data.Sqlite;
 using Microsoft.EntityFrameworkCore;
 using Microsoft.EntityFrameworkCore.Storage;
+using Npgsql;
 
 namespace Waypost.Tests;
 
-public sealed class SqliteConnectionTests : IDisposable
+/// <summary>The app's model.</summary>
+internal sealed class Order
 {
-    private readonly Bed _bed = new(Engine.Sqlite);
-    private IOutbox Outbox => _bed.Outbox;
+    public int Id { get; set; }
+    public string? Name { get; set; }
+}
 
-    public void Dispose() => _bed.Dispose();
+internal sealed class Context(Action<DbContextOptionsBuilder> configure) : DbContext
+{
+    public DbSet<Order> Orders => Set<Order>();
+
+    protected override void OnConfiguring(DbContextOptionsBuilder options) => configure(options);
+
+    protected override void OnModelCreating(ModelBuilder model) =>
+        model.Entity<Order>(order =>
+        {
+            order.ToTable("orders");
+            order.Property(o => o.Id).HasColumnName("id");
+            order.Property(o => o.Name).HasColumnName("name");
+        });
+}
+
+/// <summary>What holds on the connections of every engine and provider.</summary>
+public abstract class ConnectionTests(Engine engine) : IDisposable
+{
+    protected Bed Bed { get; } = new(engine);
+    protected IOutbox Outbox => Bed.Outbox;
+
+    public void Dispose() => Bed.Dispose();
 
     /// <summary>One with a unique key, whose statement returns rows, its duplicate, and a batch.</summary>
-    private async Task EnqueueAllAsync(DbTransaction transaction)
+    protected async Task EnqueueAllAsync(DbTransaction transaction)
     {
         var unique = new NewOutboxMessage("unique", "\U0001f600") { UniqueKey = "k" };
         Assert.False((await Outbox.EnqueueAsync(unique, transaction)).IsDuplicate);
@@ -26,45 +51,184 @@ public sealed class SqliteConnectionTests : IDisposable
         await Outbox.EnqueueAsync("plain", "3", transaction, "c", DateTimeOffset.UnixEpoch);
     }
 
-    // proves: OBX-001, OBX-003, BND-002
-    [Theory]
-    [InlineData(IsolationLevel.Unspecified, true)]
-    [InlineData(IsolationLevel.Serializable, true)]
-    [InlineData(IsolationLevel.Serializable, false)]
-    public async Task Messages_belong_to_the_transaction(IsolationLevel isolation, bool commit)
+    /// <summary>Write a row and messages in a transaction, and end it.</summary>
+    protected async Task WriteAsync(DbConnection connection, IsolationLevel isolation, bool commit)
     {
-        DbConnection connection = _bed.Connect();
         await using DbTransaction transaction = await connection.BeginTransactionAsync(isolation);
         Bed.InsertOrder(connection, transaction);
         await EnqueueAllAsync(transaction);
-        Assert.Equal(0, await _bed.CountAsync());
+        Assert.Equal(0, await Bed.CountAsync());
         if (commit)
             await transaction.CommitAsync();
         else
             await transaction.RollbackAsync();
-        Assert.Equal(commit ? ["plain", "unique"] : [], await _bed.TopicsAsync());
-        Assert.Equal(commit ? 1 : 0, await _bed.OrdersAsync());
+        Assert.Equal(commit ? ["plain", "unique"] : [], await Bed.TopicsAsync());
+        Assert.Equal(commit ? 1 : 0, await Bed.OrdersAsync());
+        string[] payloads = commit ? ["3", "\U0001f600", "1", "2"] : [];
+        Assert.Equal(payloads, await Bed.ClaimPayloadsAsync());
+    }
+
+    protected async Task WriteWithEntityFrameworkAsync(Action<DbContextOptionsBuilder> configure, bool commit)
+    {
+        await using var context = new Context(configure);
+        await using IDbContextTransaction transaction = await context.Database.BeginTransactionAsync();
+        context.Orders.Add(new Order { Name = "x" });
+        await context.SaveChangesAsync();
+        await EnqueueAllAsync(context.Database.CurrentTransaction!.GetDbTransaction());
+        await transaction.CreateSavepointAsync("s");
+        await Outbox.EnqueueAsync("gone", "1", transaction.GetDbTransaction());
+        await transaction.RollbackToSavepointAsync("s");
+        Assert.Equal(0, await Bed.CountAsync());
+        if (commit)
+            await transaction.CommitAsync();
+        else
+            await transaction.RollbackAsync();
+        Assert.Equal(commit ? ["plain", "unique"] : [], await Bed.TopicsAsync());
+        Assert.Equal(commit ? 1 : 0, await Bed.OrdersAsync());
     }
 
     // proves: BND-002
     [Fact]
     public async Task Connection_without_a_transaction_object()
     {
-        DbConnection connection = _bed.Connect();
+        DbConnection connection = Bed.Connect();
         await Outbox.EnqueueAsync(new NewOutboxMessage("auto", "1"), connection);
-        Assert.Equal(["auto"], await _bed.TopicsAsync());
+        Assert.Equal(["auto"], await Bed.TopicsAsync());
         Bed.Execute(connection, "BEGIN");
         await Outbox.EnqueueManyAsync([new("begun", "1")], connection);
         Bed.Execute(connection, "ROLLBACK");
-        Assert.Equal(["auto"], await _bed.TopicsAsync());
+        Assert.Equal(["auto"], await Bed.TopicsAsync());
     }
+
+    [Fact]
+    public async Task Transaction_that_is_over_is_refused()
+    {
+        DbConnection connection = Bed.Connect();
+        DbTransaction transaction = await connection.BeginTransactionAsync();
+        await transaction.CommitAsync();
+        await Assert.ThrowsAnyAsync<InvalidOperationException>(() => Outbox.EnqueueAsync("a", "1", transaction));
+    }
+
+    [Fact]
+    public async Task Bad_argument_leaves_the_transaction_open_and_usable()
+    {
+        DbConnection connection = Bed.Connect();
+        await using DbTransaction transaction = await connection.BeginTransactionAsync();
+        Bed.InsertOrder(connection, transaction);
+        await Assert.ThrowsAsync<ArgumentException>(() => Outbox.EnqueueAsync("", "1", transaction));
+        await Outbox.EnqueueAsync("a", "1", transaction);
+        await transaction.CommitAsync();
+        Assert.Equal(1, await Bed.OrdersAsync());
+        Assert.Equal(["a"], await Bed.TopicsAsync());
+    }
+
+    [Fact]
+    public async Task Cancelled_before_it_began_does_nothing()
+    {
+        using var cancelled = new CancellationTokenSource();
+        cancelled.Cancel();
+        DbConnection connection = Bed.Connect();
+        await using (DbTransaction transaction = await connection.BeginTransactionAsync())
+        {
+            await Assert.ThrowsAnyAsync<OperationCanceledException>(
+                () => Outbox.EnqueueAsync("a", "1", transaction, cancellationToken: cancelled.Token));
+            await Assert.ThrowsAnyAsync<OperationCanceledException>(
+                () => Outbox.EnqueueAsync("a", "1", cancellationToken: cancelled.Token));
+            await transaction.CommitAsync();
+        }
+        Assert.Equal(0, await Bed.CountAsync());
+    }
+}
+
+[Trait("Engine", "postgresql")]
+public sealed class PostgreSqlConnectionTests() : ConnectionTests(Engine.PostgreSql)
+{
+    // proves: OBX-001, OBX-003, BND-002
+    [Theory]
+    [InlineData(IsolationLevel.ReadCommitted, true)]
+    [InlineData(IsolationLevel.RepeatableRead, true)]
+    [InlineData(IsolationLevel.Serializable, true)]
+    [InlineData(IsolationLevel.Serializable, false)]
+    public Task Messages_belong_to_the_transaction_of_npgsql(IsolationLevel isolation, bool commit) =>
+        WriteAsync(Bed.Connect(), isolation, commit);
+
+    // proves: OBX-001, OBX-003, BND-002
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task Messages_belong_to_the_transaction_of_odbc(bool commit)
+    {
+        var url = new Uri(Bed.Url);
+        await using var connection = new OdbcConnection(
+            $"Driver={{PostgreSQL Unicode}};Server={url.Host};Port={url.Port};Database={url.AbsolutePath[1..]};"
+            + $"Uid={url.UserInfo};Protocol=7.4-0;UseServerSidePrepare=1;UseDeclareFetch=0;MaxLongVarcharSize=8388608");
+        await connection.OpenAsync();
+        await WriteAsync(connection, IsolationLevel.ReadCommitted, commit);
+    }
+
+    // proves: OBX-001, OBX-003, BND-002
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public Task Entity_framework_saves_rows_and_messages_together_on_npgsql(bool commit) =>
+        WriteWithEntityFrameworkAsync(
+            options => options.UseNpgsql(Engine.PostgreSqlConnectionString(Bed.Url)), commit);
+
+    [Fact]
+    public async Task Error_of_the_statement_is_npgsqls_and_aborts_the_transaction()
+    {
+        DbConnection connection = Bed.Connect();
+        await using DbTransaction transaction = await connection.BeginTransactionAsync();
+        await Outbox.EnqueueAsync("a", "1", transaction);
+        await Assert.ThrowsAsync<PostgresException>(async () => Bed.Execute(connection, "SELECT 1 / 0", transaction));
+        var error = await Assert.ThrowsAsync<PostgresException>(() => Outbox.EnqueueAsync("a", "2", transaction));
+        Assert.Equal("25P02", error.SqlState);
+        await transaction.RollbackAsync();
+        Assert.Equal(0, await Bed.CountAsync());
+    }
+
+    [Fact]
+    public async Task Statement_under_way_can_be_cancelled()
+    {
+        DbConnection blocker = Bed.Connect();
+        await using DbTransaction blocking = await blocker.BeginTransactionAsync();
+        await Outbox.EnqueueAsync(new NewOutboxMessage("a", "1") { UniqueKey = "k" }, blocking);
+        DbConnection connection = Bed.Connect();
+        await using DbTransaction transaction = await connection.BeginTransactionAsync();
+        using var cancel = new CancellationTokenSource();
+        Task waiting = Outbox.EnqueueAsync(new NewOutboxMessage("a", "2") { UniqueKey = "k" }, transaction, cancel.Token);
+        cancel.CancelAfter(100);
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => waiting);
+        await transaction.RollbackAsync();
+        await blocking.CommitAsync();
+        Assert.Equal(["1"], await Bed.ClaimPayloadsAsync());
+    }
+}
+
+public sealed class SqliteConnectionTests() : ConnectionTests(Engine.Sqlite)
+{
+    // proves: OBX-001, OBX-003, BND-002
+    [Theory]
+    [InlineData(IsolationLevel.Unspecified, true)]
+    [InlineData(IsolationLevel.Serializable, true)]
+    [InlineData(IsolationLevel.Serializable, false)]
+    public Task Messages_belong_to_the_transaction(IsolationLevel isolation, bool commit) =>
+        WriteAsync(Bed.Connect(), isolation, commit);
+
+    // proves: OBX-001, OBX-003, BND-002
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public Task Entity_framework_saves_rows_and_messages_together(bool commit) =>
+        WriteWithEntityFrameworkAsync(
+            options => options.UseSqlite($"Data Source={Bed.Store.Location};Pooling=False"), commit);
 
     [Fact]
     public async Task Sequences_on_one_pooled_connection()
     {
         for (int n = 0; n < 20; n++)
         {
-            await using var connection = new SqliteConnection($"Data Source={_bed.Store.Location}");
+            await using var connection = new SqliteConnection($"Data Source={Bed.Store.Location}");
             await connection.OpenAsync();
             await using DbTransaction transaction = await connection.BeginTransactionAsync();
             await Outbox.EnqueueAsync(n % 2 == 0 ? "kept" : "gone", "1", transaction);
@@ -76,33 +240,11 @@ public sealed class SqliteConnectionTests : IDisposable
     }
 
     [Fact]
-    public async Task Transaction_that_is_over_is_refused()
-    {
-        DbConnection connection = _bed.Connect();
-        DbTransaction transaction = await connection.BeginTransactionAsync();
-        await transaction.CommitAsync();
-        await Assert.ThrowsAsync<InvalidOperationException>(() => Outbox.EnqueueAsync("a", "1", transaction));
-    }
-
-    [Fact]
-    public async Task Bad_argument_leaves_the_transaction_open_and_usable()
-    {
-        DbConnection connection = _bed.Connect();
-        await using DbTransaction transaction = await connection.BeginTransactionAsync();
-        Bed.InsertOrder(connection, transaction);
-        await Assert.ThrowsAsync<ArgumentException>(() => Outbox.EnqueueAsync("", "1", transaction));
-        await Outbox.EnqueueAsync("a", "1", transaction);
-        await transaction.CommitAsync();
-        Assert.Equal(1, await _bed.OrdersAsync());
-        Assert.Equal(["a"], await _bed.TopicsAsync());
-    }
-
-    [Fact]
     public async Task Error_of_the_statement_is_the_providers()
     {
-        using var blocker = (SqliteConnection)_bed.Engine.Connect(_bed.Store);
+        using var blocker = (SqliteConnection)Bed.Engine.Connect(Bed.Store);
         Bed.Execute(blocker, "BEGIN IMMEDIATE");
-        await using var connection = new SqliteConnection($"Data Source={_bed.Store.Location};Default Timeout=1;Pooling=False");
+        await using var connection = new SqliteConnection($"Data Source={Bed.Store.Location};Default Timeout=1;Pooling=False");
         await connection.OpenAsync();
         await using (DbTransaction transaction = connection.BeginTransaction(deferred: true))
         {
@@ -113,28 +255,13 @@ public sealed class SqliteConnectionTests : IDisposable
         await using DbTransaction again = await connection.BeginTransactionAsync();
         await Outbox.EnqueueAsync("a", "2", again);
         await again.CommitAsync();
-        Assert.Equal(["2"], await _bed.ClaimPayloadsAsync());
-    }
-
-    [Fact]
-    public async Task Cancelled_before_it_began_does_nothing()
-    {
-        using var cancelled = new CancellationTokenSource();
-        cancelled.Cancel();
-        DbConnection connection = _bed.Connect();
-        await using DbTransaction transaction = await connection.BeginTransactionAsync();
-        await Assert.ThrowsAnyAsync<OperationCanceledException>(
-            () => Outbox.EnqueueAsync("a", "1", transaction, cancellationToken: cancelled.Token));
-        await Assert.ThrowsAnyAsync<OperationCanceledException>(
-            () => Outbox.EnqueueAsync("a", "1", cancellationToken: cancelled.Token));
-        await transaction.CommitAsync();
-        Assert.Equal(0, await _bed.CountAsync());
+        Assert.Equal(["2"], await Bed.ClaimPayloadsAsync());
     }
 
     [Fact]
     public async Task Readers_of_the_app_stay_as_they_are()
     {
-        DbConnection connection = _bed.Connect();
+        DbConnection connection = Bed.Connect();
         await using DbTransaction transaction = await connection.BeginTransactionAsync();
         await using DbCommand command = connection.CreateCommand();
         command.Transaction = transaction;
@@ -147,7 +274,7 @@ public sealed class SqliteConnectionTests : IDisposable
             Assert.Equal(2, reader.GetInt64(0));
         }
         await transaction.CommitAsync();
-        Assert.Equal(["a"], await _bed.TopicsAsync());
+        Assert.Equal(["a"], await Bed.TopicsAsync());
     }
 
     [Fact]
@@ -241,7 +368,7 @@ public sealed class SqliteConnectionTests : IDisposable
     [Fact]
     public async Task Asynchronous_methods_of_the_provider_are_used_and_no_others()
     {
-        await using var inner = new SqliteConnection($"Data Source={_bed.Store.Location};Pooling=False");
+        await using var inner = new SqliteConnection($"Data Source={Bed.Store.Location};Pooling=False");
         await inner.OpenAsync();
         await using var connection = new Wrapped(inner);
         Bed.Execute(inner, "BEGIN");
@@ -249,53 +376,6 @@ public sealed class SqliteConnectionTests : IDisposable
         await Outbox.EnqueueAsync(new NewOutboxMessage("a", "2"), connection);
         Bed.Execute(inner, "COMMIT");
         Assert.True(connection.Later >= 2);
-        Assert.Equal(["1", "2"], await _bed.ClaimPayloadsAsync());
-    }
-
-    // ---- Entity Framework Core --------------------------------------------------------------
-
-    private sealed class Order
-    {
-        public int Id { get; set; }
-        public string? Name { get; set; }
-    }
-
-    private sealed class Context(string location) : DbContext
-    {
-        public DbSet<Order> Orders => Set<Order>();
-
-        protected override void OnConfiguring(DbContextOptionsBuilder options) =>
-            options.UseSqlite($"Data Source={location};Pooling=False");
-
-        protected override void OnModelCreating(ModelBuilder model) =>
-            model.Entity<Order>(order =>
-            {
-                order.ToTable("orders");
-                order.Property(o => o.Id).HasColumnName("id");
-                order.Property(o => o.Name).HasColumnName("name");
-            });
-    }
-
-    // proves: OBX-001, OBX-003, BND-002
-    [Theory]
-    [InlineData(false)]
-    [InlineData(true)]
-    public async Task Entity_framework_saves_rows_and_messages_together(bool commit)
-    {
-        await using var context = new Context(_bed.Store.Location);
-        await using IDbContextTransaction transaction = await context.Database.BeginTransactionAsync();
-        context.Orders.Add(new Order { Name = "x" });
-        await context.SaveChangesAsync();
-        await EnqueueAllAsync(context.Database.CurrentTransaction!.GetDbTransaction());
-        await transaction.CreateSavepointAsync("s");
-        await Outbox.EnqueueAsync("gone", "1", transaction.GetDbTransaction());
-        await transaction.RollbackToSavepointAsync("s");
-        Assert.Equal(0, await _bed.CountAsync());
-        if (commit)
-            await transaction.CommitAsync();
-        else
-            await transaction.RollbackAsync();
-        Assert.Equal(commit ? ["plain", "unique"] : [], await _bed.TopicsAsync());
-        Assert.Equal(commit ? 1 : 0, await _bed.OrdersAsync());
+        Assert.Equal(["1", "2"], await Bed.ClaimPayloadsAsync());
     }
 }

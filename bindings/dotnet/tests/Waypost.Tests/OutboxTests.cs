@@ -732,4 +732,7 @@ namespace Waypost.Tests
             Assert.Empty(File.ReadAllBytes(empty));
         }
     }
+
+    [Trait("Engine", "postgresql")]
+    public sealed class OutboxOnPostgreSql() : OutboxTests(Engine.PostgreSql);
 }

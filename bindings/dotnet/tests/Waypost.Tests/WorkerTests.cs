@@ -748,3 +748,6 @@ public abstract class WorkerTests(Engine engine) : IDisposable
 }
 
 public sealed class WorkersOnSqlite() : WorkerTests(Engine.Sqlite);
+
+[Trait("Engine", "postgresql")]
+public sealed class WorkersOnPostgreSql() : WorkerTests(Engine.PostgreSql);
