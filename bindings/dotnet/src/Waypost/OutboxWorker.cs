@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 using System.Collections.Concurrent;
 using System.Diagnostics;
+using System.Runtime.CompilerServices;
 using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Logging.Abstractions;
 using Waypost.Interop;
@@ -204,25 +205,10 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
         {
             while (true)
             {
-                Interlocked.Increment(ref _waiting);
-                wp_status status = _core.Next(out OutboxDelivery? delivery, WaitMs);
-                bool last = Interlocked.Decrement(ref _waiting) == 0;
-                if (status == wp_status.WP_OK)
-                {
-                    Interlocked.Increment(ref _starts);
-                    if (last && Interlocked.Exchange(ref _watching, 1) == 0)
-                        _watch.Set();
-                    long started = Stopwatch.GetTimestamp();
-                    StartHandler(delivery!);
-                    delivery = null; // not kept alive while this thread waits
-                    TimeSpan took = Stopwatch.GetElapsedTime(started);
-                    held += (Math.Min(took.TotalMicroseconds, 1000) - held) / 16;
-                    if (held > HeldLongUs && Volatile.Read(ref _waiting) == 0)
-                        Grow();
-                }
-                else if (status == wp_status.WP_E_STOPPED)
+                wp_status status = PullOne(ref held);
+                if (status == wp_status.WP_E_STOPPED)
                     return;
-                else if (status != wp_status.WP_E_TIMEOUT)
+                if (status != wp_status.WP_OK && status != wp_status.WP_E_TIMEOUT)
                     Thread.Sleep((int)OftenMs); // the core has logged it
             }
         }
@@ -230,6 +216,28 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
         {
             // The worker was disposed of while this thread was in a handler.
         }
+    }
+
+    /// <summary>In a frame of its own, so that nothing keeps a delivery alive while the thread waits
+    /// for the next one.</summary>
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private wp_status PullOne(ref double held)
+    {
+        Interlocked.Increment(ref _waiting);
+        wp_status status = _core.Next(out OutboxDelivery? delivery, WaitMs);
+        bool last = Interlocked.Decrement(ref _waiting) == 0;
+        if (status != wp_status.WP_OK)
+            return status;
+        Interlocked.Increment(ref _starts);
+        if (last && Interlocked.Exchange(ref _watching, 1) == 0)
+            _watch.Set();
+        long started = Stopwatch.GetTimestamp();
+        StartHandler(delivery!);
+        TimeSpan took = Stopwatch.GetElapsedTime(started);
+        held += (Math.Min(took.TotalMicroseconds, 1000) - held) / 16;
+        if (held > HeldLongUs && Volatile.Read(ref _waiting) == 0)
+            Grow();
+        return status;
     }
 
     /// <summary>Add threads while all are in handlers that do not let go of them.</summary>
