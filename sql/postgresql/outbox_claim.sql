@@ -8,7 +8,7 @@ WITH RECURSIVE n AS (
     SELECT coalesce(CAST(:now AS bigint), CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint)) AS now
 ),
 t AS (
-    SELECT j.topic FROM json_array_elements_text(CAST(:topics AS json)) AS j (topic)
+    SELECT j.topic FROM json_array_elements_text(CAST(CAST(:topics AS text) AS json)) AS j (topic)
 ),
 share AS (
     SELECT t.topic, CAST(:batch AS bigint) AS most FROM t WHERE (SELECT count(*) FROM t) = 1

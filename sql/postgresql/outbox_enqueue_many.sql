@@ -8,7 +8,7 @@ m AS MATERIALIZED (
     SELECT nextval({text:outbox_seq}) AS seq, CAST(j.id AS uuid) AS id, j.topic, j.payload, j.headers,
            j.correlation_id, j.ordering_key, j.unique_key, n.now, coalesce(j.due_at, n.now + j.delay) AS due_at,
            j.expires_at
-    FROM json_to_recordset(CAST(:messages AS json)) AS j (
+    FROM json_to_recordset(CAST(CAST(:messages AS text) AS json)) AS j (
              id text, topic text, payload text, headers text, correlation_id text, ordering_key text,
              unique_key text, due_at bigint, delay bigint, expires_at bigint)
          CROSS JOIN n

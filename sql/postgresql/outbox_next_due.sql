@@ -1,7 +1,7 @@
 -- outbox_next_due: in how many us the first message of the JSON array :topics may be tried, or null.
 -- Where there are more than 1,000 ordering keys it may be now; a claim finds out.
 WITH RECURSIVE t AS (
-    SELECT j.topic FROM json_array_elements_text(CAST(:topics AS json)) AS j (topic)
+    SELECT j.topic FROM json_array_elements_text(CAST(CAST(:topics AS text) AS json)) AS j (topic)
 )
 SELECT least(
            (SELECT min(c.next_attempt_at)

@@ -1,7 +1,7 @@
 -- outbox_release: give claims back that were never started, as they were.
 WITH c AS (
     SELECT CAST(j.key AS bigint) AS seq, CAST(j.value AS bigint) AS claim_number
-    FROM json_each_text(CAST(:claims AS json)) AS j (key, value)
+    FROM json_each_text(CAST(CAST(:claims AS text) AS json)) AS j (key, value)
 )
 UPDATE {outbox_work} AS w
 SET status = 0, owner_token = NULL, locked_until = NULL

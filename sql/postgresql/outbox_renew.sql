@@ -4,7 +4,7 @@ WITH n AS (
 ),
 c AS (
     SELECT CAST(j.key AS bigint) AS seq, CAST(j.value AS bigint) AS claim_number
-    FROM json_each_text(CAST(:claims AS json)) AS j (key, value)
+    FROM json_each_text(CAST(CAST(:claims AS text) AS json)) AS j (key, value)
 )
 UPDATE {outbox_work} AS w
 SET locked_until = (SELECT now FROM n) + CAST(:lease AS bigint)

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests share. The engine's quirks are in one place: a further engine is one more."""
+"""What the tests share. A test with the fixture `app` or `url` runs on every engine, or on those of
+its marker `engines`. What differs between engines is here: a further one is one more branch."""
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import time
-from contextlib import closing
+import uuid
+from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any, Callable, Iterator, List
+from typing import Any, AsyncIterator, Callable, Iterator, List
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -18,6 +22,7 @@ import waypost
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=timezone.utc)
 SECOND = timedelta(seconds=1)
 PATIENCE = 60.0  # how long a condition may take before the test fails
+ENGINES = ("sqlite", "postgresql")
 
 
 def until(condition: Callable[[], object], what: str = "the condition") -> None:
@@ -32,6 +37,81 @@ def wait(event: threading.Event) -> None:
     assert event.wait(PATIENCE), "the event did not come"
 
 
+# ---- engines --------------------------------------------------------------------------------
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "engine" in metafunc.fixturenames:
+        marker = metafunc.definition.get_closest_marker("engines")
+        metafunc.parametrize("engine", marker.args if marker else ENGINES)
+
+
+def postgresql_server() -> str:
+    """The URL of a server to make databases on. Without one, the tests of that engine are skipped,
+    or fail if all have to run."""
+    url = os.environ.get("WAYPOST_TEST_POSTGRESQL")
+    if not url:
+        if os.environ.get("WAYPOST_TEST_REQUIRE"):
+            pytest.fail("WAYPOST_TEST_POSTGRESQL is not set, and WAYPOST_TEST_REQUIRE is")
+        pytest.skip("WAYPOST_TEST_POSTGRESQL is not set: no PostgreSQL server to test on")
+    return url
+
+
+@contextmanager
+def postgresql_database() -> Iterator[str]:
+    """A database of a test's own."""
+    import psycopg
+
+    server = postgresql_server()
+    name = f"waypost_{uuid.uuid4().hex}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE template0 STRATEGY file_copy")
+        try:
+            yield urlsplit(server)._replace(path="/" + name).geturl()
+        finally:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def connect(url: str, autocommit: bool = False, **options: Any) -> Any:
+    """A connection of the app's, with the engine's own driver."""
+    if url.startswith("sqlite:"):
+        if autocommit:
+            options["isolation_level"] = None
+        return sqlite3.connect(url[len("sqlite:") :], **options)
+    import psycopg
+
+    return psycopg.connect(url, autocommit=autocommit, **options)
+
+
+@asynccontextmanager
+async def connect_async(url: str) -> AsyncIterator[Any]:
+    """The same with an async driver; closed at the end of the block, without a commit."""
+    if url.startswith("sqlite:"):
+        import aiosqlite
+
+        connection = await aiosqlite.connect(url[len("sqlite:") :])
+    else:
+        import psycopg
+
+        connection = await psycopg.AsyncConnection.connect(url)
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+def in_transaction(connection: Any) -> bool:
+    if isinstance(connection, sqlite3.Connection):
+        return connection.in_transaction
+    return bool(connection.info.transaction_status)
+
+
+ORDERS = {
+    "sqlite": "CREATE TABLE orders (id INTEGER PRIMARY KEY, name TEXT)",
+    "postgresql": "CREATE TABLE orders (id serial PRIMARY KEY, name text)",
+}
+
+
 @dataclass
 class App:
     """A store on a manual clock, and the app's way to the same database."""
@@ -41,9 +121,9 @@ class App:
     store: waypost.Store
     opened: List[Any] = field(default_factory=list)
 
-    def connect(self, **options: Any) -> sqlite3.Connection:
+    def connect(self, **options: Any) -> Any:
         """A connection of the app's, with its own table `orders`."""
-        connection = sqlite3.connect(self.store.location, **options)
+        connection = connect(self.url, **options)
         self.opened.append(connection)
         return connection
 
@@ -71,22 +151,38 @@ class App:
         return unfinished + total.done + total.failed
 
     def orders(self) -> int:
-        with closing(sqlite3.connect(self.store.location)) as connection:
+        with closing(connect(self.url)) as connection:
             return int(connection.execute("SELECT count(*) FROM orders").fetchone()[0])
 
 
-@pytest.fixture(params=["sqlite"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return f"{request.param}:{tmp_path / 'app.db'}"
+@pytest.fixture
+def new_url(engine: str, tmp_path: Path) -> Iterator[Callable[[], str]]:
+    """Makes empty databases; they are gone after the test."""
+    made = 0
+    with ExitStack() as stack:
+
+        def make() -> str:
+            nonlocal made
+            made += 1
+            if engine == "sqlite":
+                return f"sqlite:{tmp_path / f'app{made}.db'}"
+            return stack.enter_context(postgresql_database())
+
+        yield make
 
 
 @pytest.fixture
-def app(url: str) -> Iterator[App]:
+def url(new_url: Callable[[], str]) -> str:
+    return new_url()
+
+
+@pytest.fixture
+def app(engine: str, url: str) -> Iterator[App]:
     clock = waypost.ManualClock(NOW)
     store = waypost.Store.open(url, deploy=True, clock=clock)
     app = App(url, clock, store)
-    with closing(sqlite3.connect(store.location)) as connection:
-        connection.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, name TEXT)")
+    with closing(connect(url)) as connection:
+        connection.execute(ORDERS[engine])
         connection.commit()
     yield app
     for opened in reversed(app.opened):

@@ -154,8 +154,9 @@ def test_errors_of_opening(tmp_path: Path) -> None:
             waypost.Store.open(url, deploy=True)
 
 
+@pytest.mark.engines("sqlite")
 def test_native_codes_are_there(app: App) -> None:
-    blocker = app.connect(isolation_level=None)
+    blocker = app.connect(autocommit=True)
     blocker.execute("BEGIN IMMEDIATE")
     store = app.open(busy_timeout_ms=0)
     with pytest.raises(waypost.UnavailableError) as caught:

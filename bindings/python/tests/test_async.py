@@ -11,12 +11,10 @@ import threading
 from typing import Any, Callable, Dict, List
 
 import pytest
-from conftest import PATIENCE, App, until, wait
+from conftest import PATIENCE, App, connect_async, until, wait
 
 import waypost
 from waypost import Cancel, Delivery, Message, Status
-
-aiosqlite = pytest.importorskip("aiosqlite")
 
 FAST: Dict[str, Any] = {"poll_max": 0.05, "poll_min": 0.01}
 
@@ -271,7 +269,7 @@ def test_async_handler_completes_in_the_apps_own_transaction(app: App) -> None:
 
     @worker.handler("a")
     async def handle(delivery: Delivery) -> None:
-        async with aiosqlite.connect(app.store.location) as connection:
+        async with connect_async(app.url) as connection:
             await connection.execute("INSERT INTO orders (name) VALUES ('x')")
             await delivery.complete_async(connection)
             if delivery.attempt:

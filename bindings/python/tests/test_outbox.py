@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 import uuid
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
+from typing import Any, List
+from urllib.parse import urlsplit
 
 import pytest
-from conftest import NOW, SECOND, App
+from conftest import NOW, SECOND, App, connect, in_transaction, postgresql_server
 
 import waypost
 from waypost import ArgumentError, Message, RangeError, Status
@@ -21,7 +24,7 @@ from waypost import ArgumentError, Message, RangeError, Status
 def test_enqueue_in_transaction_is_seen_after_the_commit(app: App) -> None:
     connection = app.connect()
     app.outbox.enqueue("a", "1", connection=connection)
-    assert connection.in_transaction and app.count() == 0
+    assert in_transaction(connection) and app.count() == 0
     connection.commit()
     assert [message.payload for message in app.claim()] == ["1"]
 
@@ -40,7 +43,7 @@ def test_enqueue_in_transaction_rolled_back_leaves_no_trace(app: App) -> None:
 # scenario: OUT-003
 # proves: OBX-001
 def test_enqueue_rolled_back_to_a_savepoint_is_gone_and_the_earlier_stays(app: App) -> None:
-    connection = app.connect(isolation_level=None)
+    connection = app.connect(autocommit=True)
     connection.execute("BEGIN")
     app.outbox.enqueue("kept", "1", connection=connection)
     connection.execute("SAVEPOINT s")
@@ -64,7 +67,7 @@ def test_row_and_message_commit_together_and_the_transaction_stays_the_apps(app:
     connection.execute("INSERT INTO orders (name) VALUES ('x')")
     app.outbox.enqueue("a", "1", connection=connection)
     connection.execute("INSERT INTO orders (name) VALUES ('y')")
-    assert connection.in_transaction and app.orders() == 0
+    assert in_transaction(connection) and app.orders() == 0
     connection.commit()
     assert app.orders() == 2 and app.topics() == ["a"]
 
@@ -497,7 +500,7 @@ def test_ack_in_the_apps_transaction(app: App) -> None:
     assert app.outbox.get(made.id).status is Status.IN_PROGRESS and app.orders() == 0
     connection.execute("INSERT INTO orders (name) VALUES ('x')")
     assert app.outbox.ack(owner, claim, connection=connection, worker="w") == 1
-    assert connection.in_transaction
+    assert in_transaction(connection)
     connection.commit()
     assert app.outbox.get(made.id).finished_by == "w" and app.orders() == 1
 
@@ -546,19 +549,33 @@ def test_look_a_message_up_in_each_state(app: App) -> None:
 
 # scenario: OUT-038
 # proves: SDP-001, SDP-002
-def test_store_without_its_schema_is_an_error_and_deploying_twice_is_harmless(
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "new.db"
-    sqlite3.connect(path).close()
-    path.write_bytes(b"")
-    with pytest.raises(waypost.SchemaError):
-        waypost.Store.open(f"sqlite:{path}")
-    assert path.read_bytes() == b""
+def test_store_without_its_schema_is_an_error_and_deploying_twice_is_harmless(url: str) -> None:
+    with closing(connect(url)) as connection:
+        before = objects(connection)
+        connection.rollback()
+        with pytest.raises(waypost.SchemaError):
+            waypost.Store.open(url)
+        assert objects(connection) == before
     for _ in range(2):
-        waypost.deploy(f"sqlite:{path}")
-    with waypost.Store.open(f"sqlite:{path}") as store:
+        waypost.deploy(url)
+    with waypost.Store.open(url) as store:
         assert store.outbox.stats().topics == {}
-    with pytest.raises(waypost.UnavailableError):
-        waypost.Store.open(f"sqlite:{tmp_path / 'missing.db'}")
+
+
+def objects(connection: Any) -> List[Any]:
+    """The schemas and tables of a database."""
+    if isinstance(connection, sqlite3.Connection):
+        return connection.execute("SELECT name FROM sqlite_master").fetchall()
+    rows = connection.execute("SELECT nspname FROM pg_namespace").fetchall()
+    return sorted(rows + connection.execute("SELECT relname FROM pg_class").fetchall())
+
+
+# proves: SDP-001
+def test_database_that_is_missing_is_not_made(engine: str, tmp_path: Path) -> None:
+    url = f"sqlite:{tmp_path / 'missing.db'}"
+    if engine == "postgresql":
+        url = urlsplit(postgresql_server())._replace(path="/waypost_missing").geturl()
+    for _ in range(2):
+        with pytest.raises(waypost.UnavailableError, match="missing"):
+            waypost.Store.open(url, deploy=engine != "sqlite")
     assert not (tmp_path / "missing.db").exists()

@@ -10,7 +10,6 @@ import sys
 import textwrap
 import threading
 import time
-from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
@@ -126,8 +125,8 @@ def test_forked_child_is_refused_and_its_parent_goes_on(live: waypost.Store) -> 
 FORK = """
     import os, sys, time
     import waypost
-    path, how = sys.argv[1:]
-    store = waypost.Store.open("sqlite:" + path, deploy=True)
+    url, how = sys.argv[1:]
+    store = waypost.Store.open(url, deploy=True)
     worker = store.worker(poll_max=0.05)
     worker.add_handler("a", lambda delivery: None)
     worker.start()
@@ -139,18 +138,22 @@ FORK = """
             os._exit(8)
         except waypost.StateError:
             pass
-        try:  # SQLite's notes on the file's locks are the parent's
-            waypost.Store.open("sqlite:" + path)
-            os._exit(9)
-        except waypost.StateError:
-            pass
+        if url.startswith("sqlite:"):
+            try:  # SQLite's notes on the file's locks are the parent's
+                waypost.Store.open(url)
+                os._exit(9)
+            except waypost.StateError:
+                pass
+        else:
+            with waypost.Store.open(url) as own:
+                own.outbox.enqueue("a", "1")
         if how == "_exit":
             os._exit(7)
         sys.exit(7)  # runs the exit handlers and finalizers of what it inherited
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     for number in range(1000):
         store.outbox.enqueue("a", str(number))
-    while worker.counters.acked < 1050:
+    while worker.counters.acked < (1050 if url.startswith('sqlite:') else 1051):
         time.sleep(0.001)
     worker.stop()
     store.close()
@@ -159,33 +162,33 @@ FORK = """
 
 # proves: WRK-006
 @pytest.mark.parametrize("how", ["exit", "_exit"])
-def test_child_exits_and_the_parent_goes_on(tmp_path: Path, how: str) -> None:
-    run(FORK, tmp_path / "app.db", how)
+def test_child_exits_and_the_parent_goes_on(url: str, how: str) -> None:
+    run(FORK, url, how)
 
 
 PREFORK = """
     import os, sys, time
     import waypost
-    path = sys.argv[1]
-    waypost.deploy("sqlite:" + path)  # before the fork, as with gunicorn --preload
+    url = sys.argv[1]
+    waypost.deploy(url)  # before the fork, as with gunicorn --preload
     children = []
     for number in range(4):
         child = os.fork()
         if child == 0:
-            with waypost.Store.open("sqlite:" + path) as store:
+            with waypost.Store.open(url) as store:
                 for _ in range(50):
                     store.outbox.enqueue("a", str(number))
             sys.exit(0)
         children.append(child)
     for child in children:
         assert os.waitpid(child, 0)[1] == 0
-    with waypost.Store.open("sqlite:" + path) as store:
+    with waypost.Store.open(url) as store:
         assert store.outbox.stats().total.ready == 200
 """
 
 
-def test_stores_opened_after_the_fork(tmp_path: Path) -> None:
-    run(PREFORK, tmp_path / "app.db")
+def test_stores_opened_after_the_fork(url: str) -> None:
+    run(PREFORK, url)
 
 
 # ---- the interpreter's end ------------------------------------------------------------------
@@ -193,8 +196,8 @@ def test_stores_opened_after_the_fork(tmp_path: Path) -> None:
 EXIT = """
     import asyncio, sys, threading, time
     import waypost
-    path, kind = sys.argv[1:]
-    store = waypost.Store.open("sqlite:" + path, deploy=True)
+    url, kind = sys.argv[1:]
+    store = waypost.Store.open(url, deploy=True)
     worker = store.worker(poll_max=0.05, stop_timeout=0.2)
     busy = threading.Event()
 
@@ -225,21 +228,21 @@ EXIT = """
 
 
 @pytest.mark.parametrize("kind", ["plain", "async", "blocks", "waits", "idle"])
-def test_script_that_stops_nothing_ends_well(tmp_path: Path, kind: str) -> None:
-    for number in range(ROUNDS // 4):
-        run(EXIT, tmp_path / f"{number}.db", kind)
+def test_script_that_stops_nothing_ends_well(new_url: Callable[[], str], kind: str) -> None:
+    for _ in range(ROUNDS // 4):
+        run(EXIT, new_url(), kind)
 
 
 @pytest.mark.parametrize("how", ["sys.exit(3)", "raise SystemExit(3)", "os._exit(3)"])
-def test_status_of_a_script_with_running_workers(tmp_path: Path, how: str) -> None:
-    run(textwrap.dedent(EXIT) + f"import os\n{how}\n", tmp_path / "app.db", "plain", status=3)
+def test_status_of_a_script_with_running_workers(url: str, how: str) -> None:
+    run(textwrap.dedent(EXIT) + f"import os\n{how}\n", url, "plain", status=3)
 
 
 SIGNAL = """
     import asyncio, os, signal, sys, threading, time
     import waypost
-    path, how = sys.argv[1:]
-    store = waypost.Store.open("sqlite:" + path, deploy=True)
+    url, how = sys.argv[1:]
+    store = waypost.Store.open(url, deploy=True)
     worker = store.worker(stop_timeout=60)
     defaults = [signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)]
 
@@ -293,9 +296,9 @@ SIGNAL = """
     ],
 )
 def test_signal_stops_a_worker_and_lets_its_handler_finish(
-    tmp_path: Path, how: str, number: signal.Signals, said: str
+    url: str, how: str, number: signal.Signals, said: str
 ) -> None:
-    with script(SIGNAL, tmp_path / "app.db", how) as process:
+    with script(SIGNAL, url, how) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         process.send_signal(number)
@@ -303,8 +306,8 @@ def test_signal_stops_a_worker_and_lets_its_handler_finish(
         assert process.wait(PATIENCE) == 0
 
 
-def test_second_ctrl_c_does_not_wait_for_handlers(tmp_path: Path) -> None:
-    with script(SIGNAL, tmp_path / "app.db", "twice") as process:
+def test_second_ctrl_c_does_not_wait_for_handlers(url: str) -> None:
+    with script(SIGNAL, url, "twice") as process:
         assert process.stdout is not None
         for expected in ("ready", "stopping"):
             assert process.stdout.readline() == expected + "\n"
@@ -315,7 +318,7 @@ def test_second_ctrl_c_does_not_wait_for_handlers(tmp_path: Path) -> None:
 CHILD = """
     import os, signal, sys
     import waypost
-    store = waypost.Store.open("sqlite:" + sys.argv[1], deploy=True)
+    store = waypost.Store.open(sys.argv[1], deploy=True)
     worker = store.worker(threads=1)  # so that handlers run on the main thread
 
     @worker.handler("a")
@@ -334,8 +337,8 @@ CHILD = """
 
 
 # proves: WRK-006
-def test_sigterm_ends_a_child_that_a_handler_forked(tmp_path: Path) -> None:
-    assert run(CHILD, tmp_path / "app.db", int(signal.SIGTERM)) == f"{-signal.SIGTERM}\n"
+def test_sigterm_ends_a_child_that_a_handler_forked(url: str) -> None:
+    assert run(CHILD, url, int(signal.SIGTERM)) == f"{-signal.SIGTERM}\n"
 
 
 # ---- processes that die ---------------------------------------------------------------------
@@ -422,11 +425,16 @@ def test_nothing_is_lost_when_workers_are_killed(live: waypost.Store, app: App) 
 
 
 APP_KILLED = """
-    import os, sqlite3, sys
+    import os, sys
     import waypost
     store = waypost.Store.open(sys.argv[1])
-    connection = sqlite3.connect(store.location)
-    connection.execute("INSERT INTO orders (name) VALUES (?)", (sys.argv[2],))
+    if store.location.startswith("postgresql:"):
+        import psycopg
+        connection = psycopg.connect(store.location)
+    else:
+        import sqlite3
+        connection = sqlite3.connect(store.location)
+    connection.execute("INSERT INTO orders (name) VALUES ('x')")
     store.outbox.enqueue("a", sys.argv[2], connection=connection)
     if sys.argv[3] == "commit":
         connection.commit()

@@ -18,6 +18,8 @@ sqlalchemy = pytest.importorskip("sqlalchemy")
 orm = pytest.importorskip("sqlalchemy.orm")
 sa_asyncio = pytest.importorskip("sqlalchemy.ext.asyncio")
 
+pytestmark = pytest.mark.engines("sqlite")
+
 INSERT = "INSERT INTO orders (name) VALUES ('x')"
 
 
@@ -115,13 +117,13 @@ def test_enqueue_begins_the_implicit_transaction_like_the_apps_own_insert(app: A
 
 
 def test_enqueue_in_autocommit_is_committed_like_the_apps_own_insert(app: App) -> None:
-    connection = app.connect(isolation_level=None)
+    connection = app.connect(autocommit=True)
     app.outbox.enqueue("a", "1", connection=connection)
     assert not connection.in_transaction and app.topics() == ["a"]
 
 
 def test_enqueue_in_an_outermost_savepoint(app: App) -> None:
-    connection = app.connect(isolation_level=None)
+    connection = app.connect(autocommit=True)
     for end, count in (("ROLLBACK TO s", 0), ("RELEASE s", 1)):
         connection.execute("SAVEPOINT s")
         app.outbox.enqueue("a", "1", connection=connection)
@@ -133,7 +135,7 @@ def test_enqueue_in_an_outermost_savepoint(app: App) -> None:
 
 
 def test_enqueue_in_nested_savepoints(app: App) -> None:
-    connection = app.connect(isolation_level=None)
+    connection = app.connect(autocommit=True)
     connection.execute("BEGIN IMMEDIATE")
     for name in ("one", "two", "three"):
         connection.execute(f"SAVEPOINT {name}")
@@ -166,7 +168,7 @@ def test_context_manager_of_the_connection(app: App) -> None:
 # proves: OBX-001
 def test_sequences_on_one_pooled_connection(app: App) -> None:
     """Case 10: nothing that is tied to the connection survives its transaction."""
-    connection = app.connect(isolation_level=None)
+    connection = app.connect(autocommit=True)
     connection.execute("BEGIN")
     app.outbox.enqueue("x", "1", connection=connection)
     connection.execute("ROLLBACK")
@@ -196,7 +198,7 @@ def test_cursor_stands_for_its_connection_and_keeps_its_rows(app: App) -> None:
 
 
 def test_failed_statement_leaves_the_transaction_as_the_engine_does(app: App) -> None:
-    blocker = app.connect(isolation_level=None)
+    blocker = app.connect(autocommit=True)
     blocker.execute("BEGIN IMMEDIATE")
     connection = app.connect(timeout=0.0)
     with pytest.raises(sqlite3.OperationalError, match="locked"):

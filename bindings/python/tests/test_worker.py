@@ -6,14 +6,13 @@ import asyncio
 import functools
 import gc
 import logging
-import sqlite3
 import threading
 import time
 import uuid
 import weakref
 from collections import Counter
 from datetime import timedelta
-from typing import Any, Dict, Iterator, List
+from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
 from conftest import NOW, PATIENCE, SECOND, App, until, wait
@@ -551,7 +550,7 @@ def test_messages_run_in_parallel_up_to_the_concurrency_and_each_once(live: wayp
 def complete_orders(app: App, worker: waypost.Worker, commit: List[bool]) -> None:
     @worker.handler("a")
     def handle(delivery: Delivery) -> None:
-        connection = sqlite3.connect(app.store.location)
+        connection = app.connect()
         try:
             connection.execute("INSERT INTO orders (name) VALUES ('x')")
             delivery.complete(connection)
@@ -635,10 +634,10 @@ def test_jump_of_the_wall_clock_loses_no_lease_of_running_work(app: App, hours: 
 
 # scenario: WRK-118
 # proves: WRK-005
-def test_two_workers_on_two_stores_do_not_mix(tmp_path: Any) -> None:
+def test_two_workers_on_two_stores_do_not_mix(new_url: Callable[[], str]) -> None:
     handled: Dict[str, List[str]] = {"one": [], "two": []}
     stores = {
-        name: waypost.Store.open(f"sqlite:{tmp_path / name}.db", deploy=True, store_id=name)
+        name: waypost.Store.open(new_url(), deploy=True, store_id=name)
         for name in handled
     }
     workers = {name: store.worker(**FAST, name=name) for name, store in stores.items()}
@@ -720,6 +719,8 @@ def test_start_and_stop_leave_no_threads_behind(live: waypost.Store) -> None:
         with open("/proc/self/status", encoding="ascii") as status:
             return next(int(line.split()[1]) for line in status if line.startswith("Threads:"))
 
+    with worker:
+        pass  # what the store itself starts once, stays with it
     before = threads()
     for _ in range(100):
         worker.start()
@@ -826,13 +827,13 @@ def test_handles_survive_garbage_collection(live: waypost.Store, collecting: Non
     assert {delivery.payload for delivery in kept} <= set(payloads), "kept ones stay readable"
 
 
-def test_stores_workers_and_handlers_are_freed(tmp_path: Any) -> None:
+def test_stores_workers_and_handlers_are_freed(url: str) -> None:
     class Handler:
         def __call__(self, delivery: Delivery) -> None:
             pass
 
     def use() -> List[Any]:
-        store = waypost.Store.open(f"sqlite:{tmp_path / 'app.db'}", deploy=True)
+        store = waypost.Store.open(url, deploy=True)
         worker = store.worker(**FAST)
         handler = Handler()
         worker.add_handler("a", handler)
@@ -855,15 +856,14 @@ def test_stores_workers_and_handlers_are_freed(tmp_path: Any) -> None:
     assert len(_handle._users) == before, "each registration was destroyed once"
 
 
-def test_store_that_is_dropped_open_warns(tmp_path: Any) -> None:
-    store = waypost.Store.open(f"sqlite:{tmp_path / 'app.db'}", deploy=True)
+def test_store_that_is_dropped_open_warns(url: str) -> None:
+    store = waypost.Store.open(url, deploy=True)
     with pytest.warns(ResourceWarning, match="not closed"):
         del store
         gc.collect()
 
 
-def test_outbox_keeps_its_store_alive(tmp_path: Any) -> None:
-    url = f"sqlite:{tmp_path / 'app.db'}"
+def test_outbox_keeps_its_store_alive(url: str) -> None:
     with pytest.warns(ResourceWarning, match="not closed"):
         outbox = waypost.Store.open(url, deploy=True).outbox
         gc.collect()

@@ -347,6 +347,14 @@ def _received(pointer: Any) -> Received:
 # ---- operations -----------------------------------------------------------------------------
 
 _PARAM_ROOM = 32
+#: How parameters may be written, by the names that the DB-API and SQLAlchemy have for them.
+PARAMSTYLES: Dict[str, int] = {
+    "qmark": lib.WP_PARAM_QMARK,
+    "named": lib.WP_PARAM_NAMED,
+    "numeric_dollar": lib.WP_PARAM_NUMERIC,
+    "format": lib.WP_PARAM_FORMAT,
+    "pyformat": lib.WP_PARAM_PYFORMAT,
+}
 
 
 class Operation:
@@ -358,8 +366,7 @@ class Operation:
         self._pointer = pointer
         self._room = ffi.new("wpy_param[]", _PARAM_ROOM)
         self._more = ffi.new("int *")
-        if paramstyle == "named":
-            call(lib.wp_op_set_paramstyle, pointer, lib.WP_PARAM_NAMED)
+        call(lib.wp_op_set_paramstyle, pointer, PARAMSTYLES[paramstyle])
 
     def free(self) -> None:
         pointer, self._pointer = self._pointer, None

@@ -18,12 +18,24 @@ connection is in, or begins one as the driver does for the app's own statements.
 """
 from __future__ import annotations
 
+import functools
 import inspect
 import sqlite3
 import sys
-from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Sequence, TypeVar, Union
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    TypeVar,
+    Union,
+)
 
-from waypost._handle import Operation, Value
+from waypost._handle import PARAMSTYLES, Operation, Value
 from waypost.errors import ArgumentError
 
 Parameters = Union[Sequence[Value], Mapping[str, Value]]
@@ -34,8 +46,13 @@ T = TypeVar("T")
 class Driver:
     """Executes statements on connections of one kind."""
 
-    #: "qmark" (`?`, a sequence) or "named" (`:name`, a mapping).
+    #: How parameters are written, and come: as a sequence for "qmark" (`?`), "format" (`%s`) and
+    #: "numeric_dollar" (`$1`), as a mapping for "named" (`:name`) and "pyformat" (`%(name)s`).
     paramstyle = "qmark"
+
+    def style(self, connection: Any) -> str:
+        """The paramstyle of one connection, where they differ."""
+        return self.paramstyle
 
     def execute(self, connection: Any, sql: str, parameters: Parameters) -> Rows:
         """Execute one statement and return all its rows, of plain int, str, bytes and None. Leave
@@ -47,6 +64,9 @@ class AsyncDriver:
     """The same on connections whose methods are coroutines."""
 
     paramstyle = "qmark"
+
+    def style(self, connection: Any) -> str:
+        return self.paramstyle
 
     async def execute(self, connection: Any, sql: str, parameters: Parameters) -> Rows:
         raise NotImplementedError
@@ -67,19 +87,8 @@ class Sqlite3(Driver):
             cursor.close()
 
 
-class Cursor(Driver):
-    """A DB-API cursor stands for its connection; its own result set stays as it is."""
-
-    def execute(self, connection: Any, sql: str, parameters: Parameters) -> Rows:
-        real = connection.connection
-        driver = find(real)
-        if not isinstance(driver, Driver):
-            raise ArgumentError("connection is a cursor of an async connection")
-        return driver.execute(real, sql, parameters)
-
-
 class DbApi(Driver):
-    """Any DB-API connection whose module has the paramstyle `qmark` or `named`."""
+    """Any DB-API connection."""
 
     def __init__(self, paramstyle: str) -> None:
         self.paramstyle = paramstyle
@@ -93,11 +102,146 @@ class DbApi(Driver):
             cursor.close()
 
 
+class Psycopg(Driver):
+    """psycopg.Connection, of psycopg 3. A cursor of our own knows nothing of the app's cursor and
+    row factories, nor of how the app has values adapted and loaded."""
+
+    paramstyle = "format"
+
+    def execute(self, connection: Any, sql: str, parameters: Parameters) -> Rows:
+        psycopg = sys.modules["psycopg"]
+        with psycopg.Cursor(connection, row_factory=psycopg.rows.tuple_row) as cursor:
+            _adapt_plainly(cursor)
+            cursor.execute(sql, parameters)
+            if cursor.pgresult is not None:
+                return list(cursor.fetchall()) if cursor.description else ()
+            try:
+                return list(cursor.fetchall())  # in a pipeline: the answer is not there yet
+            except psycopg.ProgrammingError:
+                if _has_failed(cursor):
+                    raise
+                return ()
+
+
+class PsycopgAsync(AsyncDriver):
+    """psycopg.AsyncConnection."""
+
+    paramstyle = "format"
+
+    async def execute(self, connection: Any, sql: str, parameters: Parameters) -> Rows:
+        psycopg = sys.modules["psycopg"]
+        async with psycopg.AsyncCursor(
+            connection, row_factory=psycopg.rows.tuple_row
+        ) as cursor:
+            _adapt_plainly(cursor)
+            await cursor.execute(sql, parameters)
+            if cursor.pgresult is not None:
+                return list(await cursor.fetchall()) if cursor.description else ()
+            try:
+                return list(await cursor.fetchall())
+            except psycopg.ProgrammingError:
+                if _has_failed(cursor):
+                    raise
+                return ()
+
+
+def _adapt_plainly(cursor: Any) -> None:
+    """Text and integers as psycopg itself sends and reads them."""
+    from psycopg.types import numeric, string
+
+    adapters = cursor.adapters
+    adapters.register_dumper(str, string.StrDumper)
+    adapters.register_dumper(int, numeric.IntDumper)
+    adapters.register_loader("text", string.TextLoader)
+    for name in ("int2", "int4", "int8"):
+        adapters.register_loader(name, numeric.IntLoader)
+
+
+def _has_failed(cursor: Any) -> bool:
+    """Whether a fetch was refused because of an error, and not for want of rows."""
+    from psycopg.pq import ExecStatus
+
+    return cursor.pgresult is None or cursor.pgresult.status != ExecStatus.COMMAND_OK
+
+
+class Psycopg2(Driver):
+    """psycopg2's connection. A cursor of our own knows nothing of the app's cursor factory, and
+    has casters of its own."""
+
+    paramstyle = "format"
+
+    def execute(self, connection: Any, sql: str, parameters: Parameters) -> Rows:
+        extensions = sys.modules["psycopg2.extensions"]
+        if connection.async_:
+            raise ArgumentError("connection is one of psycopg2's asynchronous ones")
+        with extensions.cursor(connection) as cursor:
+            for caster in _plain_casters(extensions):
+                extensions.register_type(caster, cursor)
+            cursor.execute(sql, [self._adapt(extensions, value) for value in parameters])
+            return list(cursor.fetchall()) if cursor.description else ()
+
+    @staticmethod
+    def _adapt(extensions: Any, value: Any) -> Any:
+        """As psycopg2 does it, whatever adapters the app has registered."""
+        return extensions.QuotedString(value) if isinstance(value, str) else value
+
+
+@functools.lru_cache(maxsize=None)
+def _plain_casters(extensions: Any) -> Sequence[Any]:
+    def integer(value: Optional[str], cursor: object) -> Optional[int]:
+        return None if value is None else int(value)
+
+    def text(value: Optional[str], cursor: object) -> Optional[str]:
+        return value
+
+    return (
+        extensions.new_type((20, 21, 23), "WAYPOST_INTEGER", integer),
+        extensions.new_type((25,), "WAYPOST_TEXT", text),
+    )
+
+
+class Asyncpg(AsyncDriver):
+    """asyncpg.Connection, pooled or not, and what has its `await fetch(sql, *values)`."""
+
+    paramstyle = "numeric_dollar"
+
+    async def execute(self, connection: Any, sql: str, parameters: Parameters) -> Rows:
+        rows: Rows = await connection.fetch(sql, *parameters)
+        return rows
+
+
+class Django(Driver):
+    """django.db.connection, and each one in django.db.connections. Statements run on the driver's
+    connection below it: Django would keep and log them with the payloads under DEBUG."""
+
+    def style(self, connection: Any) -> str:
+        driver, below = self._below(connection)
+        return driver.style(below)
+
+    def execute(self, connection: Any, sql: str, parameters: Parameters) -> Rows:
+        driver, below = self._below(connection)
+        connection.validate_no_broken_transaction()
+        with connection.wrap_database_errors:
+            return driver.execute(below, sql, parameters)
+
+    @staticmethod
+    def _below(connection: Any) -> Tuple[Driver, Any]:
+        with connection.cursor():  # connects, and refuses another thread
+            below = connection.connection
+        driver = find(below)
+        if not isinstance(driver, Driver):
+            raise ArgumentError("connection: Waypost does not know Django's driver below it")
+        return driver, below
+
+
 class SqlAlchemy(Driver):
     """sqlalchemy.engine.Connection."""
 
+    def style(self, connection: Any) -> str:
+        return str(connection.dialect.paramstyle)
+
     def execute(self, connection: Any, sql: str, parameters: Parameters) -> Rows:
-        result = connection.exec_driver_sql(sql, tuple(parameters))
+        result = connection.exec_driver_sql(sql, _for_sqlalchemy(parameters))
         try:
             return list(result) if result.returns_rows else ()
         finally:
@@ -107,6 +251,9 @@ class SqlAlchemy(Driver):
 class SqlAlchemySession(SqlAlchemy):
     """sqlalchemy.orm.Session: the connection of its current transaction."""
 
+    def style(self, connection: Any) -> str:
+        return super().style(connection.connection())
+
     def execute(self, connection: Any, sql: str, parameters: Parameters) -> Rows:
         return super().execute(connection.connection(), sql, parameters)
 
@@ -114,8 +261,11 @@ class SqlAlchemySession(SqlAlchemy):
 class SqlAlchemyAsync(AsyncDriver):
     """sqlalchemy.ext.asyncio.AsyncConnection."""
 
+    def style(self, connection: Any) -> str:
+        return str(connection.dialect.paramstyle)
+
     async def execute(self, connection: Any, sql: str, parameters: Parameters) -> Rows:
-        result = await connection.exec_driver_sql(sql, tuple(parameters))
+        result = await connection.exec_driver_sql(sql, _for_sqlalchemy(parameters))
         try:
             return list(result) if result.returns_rows else ()
         finally:
@@ -125,8 +275,16 @@ class SqlAlchemyAsync(AsyncDriver):
 class SqlAlchemyAsyncSession(SqlAlchemyAsync):
     """sqlalchemy.ext.asyncio.AsyncSession."""
 
+    def style(self, connection: Any) -> str:
+        return super().style(connection.get_bind())
+
     async def execute(self, connection: Any, sql: str, parameters: Parameters) -> Rows:
         return await super().execute(await connection.connection(), sql, parameters)
+
+
+def _for_sqlalchemy(parameters: Parameters) -> Any:
+    """A list would be many rows of parameters."""
+    return parameters if isinstance(parameters, Mapping) else tuple(parameters)
 
 
 class AioSqlite(AsyncDriver):
@@ -159,9 +317,33 @@ def _columns(row: Any) -> Sequence[object]:
 
 AnyDriver = Union[Driver, AsyncDriver]
 
-_by_name: Dict[str, AnyDriver] = {
+
+class StandIn:
+    """What stands for the connection that one of its attributes is, such as a cursor: its own
+    result set stays as it is."""
+
+    def __init__(self, attribute: str) -> None:
+        self.attribute = attribute
+
+
+_by_name: Dict[str, Union[AnyDriver, StandIn]] = {
     "sqlite3.Connection": Sqlite3(),
-    "sqlite3.Cursor": Cursor(),
+    "sqlite3.Cursor": StandIn("connection"),
+    "psycopg.Connection": Psycopg(),
+    "psycopg.Cursor": StandIn("connection"),
+    "psycopg.AsyncConnection": PsycopgAsync(),
+    "psycopg.AsyncCursor": StandIn("connection"),
+    "psycopg2.extensions.connection": Psycopg2(),
+    "psycopg2.extensions.cursor": StandIn("connection"),
+    "pyodbc.Connection": DbApi("qmark"),
+    "pyodbc.Cursor": StandIn("connection"),
+    "asyncpg.connection.Connection": Asyncpg(),
+    "asyncpg.pool.PoolConnectionProxy": Asyncpg(),
+    "django.db.backends.base.base.BaseDatabaseWrapper": Django(),
+    "django.utils.connection.ConnectionProxy": Django(),
+    "django.db.DefaultConnectionProxy": Django(),
+    "django.db.backends.utils.CursorWrapper": StandIn("db"),
+    "sqlalchemy.pool.base._ConnectionFairy": StandIn("dbapi_connection"),
     "sqlalchemy.engine.base.Connection": SqlAlchemy(),
     "sqlalchemy.orm.session.Session": SqlAlchemySession(),
     "sqlalchemy.orm.scoping.scoped_session": SqlAlchemySession(),
@@ -170,7 +352,7 @@ _by_name: Dict[str, AnyDriver] = {
     "sqlalchemy.ext.asyncio.scoping.async_scoped_session": SqlAlchemyAsyncSession(),
     "aiosqlite.core.Connection": AioSqlite(),
 }
-_by_type: Dict[type, AnyDriver] = {}
+_by_type: Dict[type, Union[AnyDriver, StandIn]] = {}
 
 
 def register(kind: Union[type, str], driver: AnyDriver) -> None:
@@ -184,15 +366,22 @@ def register(kind: Union[type, str], driver: AnyDriver) -> None:
 
 
 def find(connection: object) -> AnyDriver:
-    """The driver for a connection."""
+    """The driver for a connection, or for the one that a cursor stands for."""
+    return _resolve(connection)[0]
+
+
+def _resolve(connection: object) -> Tuple[AnyDriver, object]:
+    """The driver, and the connection to run it on."""
     kind = type(connection)
     driver = _by_type.get(kind)
     if driver is None:
         driver = _by_type[kind] = _choose(kind)
-    return driver
+    if not isinstance(driver, StandIn):
+        return driver, connection
+    return _resolve(getattr(connection, driver.attribute))
 
 
-def _choose(kind: type) -> AnyDriver:
+def _choose(kind: type) -> Union[AnyDriver, StandIn]:
     for base in kind.__mro__:
         driver = _by_name.get(f"{base.__module__}.{base.__qualname__}")
         if driver is not None:
@@ -212,10 +401,8 @@ def _paramstyle(kind: type) -> str:
     name = kind.__module__
     while name:
         style = getattr(sys.modules.get(name), "paramstyle", None)
-        if style in ("qmark", "named"):
-            return str(style)
         if style is not None:
-            raise ArgumentError(f"connection: the paramstyle {style!r} of {name} is not supported")
+            return str(style)
         name = name.rpartition(".")[0]
     raise ArgumentError(
         f"connection: no DB-API paramstyle is known for {kind.__module__}.{kind.__qualname__}"
@@ -227,23 +414,28 @@ def _paramstyle(kind: type) -> str:
 Begin = Callable[[str], Operation]
 
 
-def _parameters(operation: Operation, driver: AnyDriver) -> Parameters:
+def _operation(begin: Begin, driver: AnyDriver, connection: object) -> Tuple[Operation, bool]:
+    """The operation, and whether its parameters go by name."""
+    style = driver.style(connection)
+    if style not in PARAMSTYLES:
+        raise ArgumentError(f"connection: the paramstyle {style!r} is not supported")
+    return begin(style), style in ("named", "pyformat")
+
+
+def _parameters(operation: Operation, named: bool) -> Parameters:
     values = operation.parameters()
-    if driver.paramstyle == "named":
-        return dict(zip(operation.parameter_names(), values))
-    return values
+    return dict(zip(operation.parameter_names(), values)) if named else values
 
 
 def run(connection: object, begin: Begin, result: Callable[[Operation], T]) -> T:
     """Run an operation on a connection of the app's."""
-    driver = find(connection)
+    driver, target = _resolve(connection)
     if not isinstance(driver, Driver):
         raise ArgumentError("connection is async: use the async form of this call")
-    operation = begin(driver.paramstyle)
+    operation, named = _operation(begin, driver, target)
     try:
         while operation.next():
-            rows = driver.execute(connection, operation.sql, _parameters(operation, driver))
-            operation.feed(rows)
+            operation.feed(driver.execute(target, operation.sql, _parameters(operation, named)))
         return result(operation)
     finally:
         operation.free()
@@ -251,14 +443,14 @@ def run(connection: object, begin: Begin, result: Callable[[Operation], T]) -> T
 
 async def run_async(connection: object, begin: Begin, result: Callable[[Operation], T]) -> T:
     """The same on an async connection."""
-    driver = find(connection)
+    driver, target = _resolve(connection)
     if not isinstance(driver, AsyncDriver):
         raise ArgumentError("connection is not async: use the plain form of this call")
-    operation = begin(driver.paramstyle)
+    operation, named = _operation(begin, driver, target)
     try:
         while operation.next():
-            rows = await driver.execute(connection, operation.sql, _parameters(operation, driver))
-            operation.feed(rows)
+            parameters = _parameters(operation, named)
+            operation.feed(await driver.execute(target, operation.sql, parameters))
         return result(operation)
     finally:
         operation.free()
