@@ -12,24 +12,31 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SCENARIOS = ROOT / "tests" / "conformance" / "scenarios.md"
 REQUIREMENTS = ROOT / "tests" / "requirements.tsv"
-# Each suite runs whole on each engine of its list.
+# Each suite runs whole on each engine of its list, but for what says `engines("...")`.
 LANGUAGES = {
     "c": ("tests/conformance", "*.c", ["sqlite"]),
     "dotnet": ("bindings/dotnet/tests", "*.cs", ["sqlite", "postgresql"]),
-    "python": ("bindings/python/tests", "*.py", ["sqlite"]),
+    "python": ("bindings/python/tests", "*.py", ["sqlite", "postgresql"]),
 }
 ROW = re.compile(r"^\| ([A-Z]{3}-\d{3}) \| ([^|]+) \| ([^|]+) \|$", re.M)
 MARKER = re.compile(r"(?:/\*|//|#)\s*scenarios?:\s*((?:[A-Z]{3}-\d{3}[,\s]*)+)")
 ID = re.compile(r"[A-Z]{3,4}-\d{3}")
+# On a test, between its marker and its name; or for a whole file.
+ENGINES = re.compile(r"^@pytest\.mark\.engines\(([^)]*)\)$", re.M)
+FILE_ENGINES = re.compile(r"^pytestmark = pytest\.mark\.engines\(([^)]*)\)$", re.M)
 
 
-def implemented(folder: str, pattern: str) -> dict[str, list[str]]:
-    """Where each scenario is marked."""
+def implemented(folder: str, pattern: str, engine: str) -> dict[str, list[str]]:
+    """Where each scenario is marked, in tests that run on an engine."""
     found: dict[str, list[str]] = defaultdict(list)
     for path in sorted((ROOT / folder).rglob(pattern)):
         text = path.read_text(encoding="utf-8")
         for marker in MARKER.finditer(text):
             line = text.count("\n", 0, marker.start()) + 1
+            name = text.find("\ndef ", marker.end())
+            limit = ENGINES.search(text, marker.end(), name) or FILE_ENGINES.search(text)
+            if limit and f'"{engine}"' not in limit[1]:
+                continue
             for id in ID.findall(marker[1]):
                 found[id].append(f"{path.relative_to(ROOT)}:{line}")
     return found
@@ -48,18 +55,18 @@ def main() -> int:
 
     columns = {}
     for language, (folder, pattern, engines) in LANGUAGES.items():
-        found = implemented(folder, pattern)
-        for id in sorted(set(found) - set(titles)):
-            faults.append(f"{', '.join(found[id])}: no scenario {id}")
         for engine in engines:
+            found = implemented(folder, pattern, engine)
+            for id in sorted(set(found) - set(titles)):
+                faults.append(f"{', '.join(found[id])}: no scenario {id}")
             columns[f"{language}/{engine}"] = found
 
-    print(f"{'':<8}" + "".join(f" {column:^14}" for column in columns))
+    print(f"{'':<8}" + "".join(f" {column:^17}" for column in columns))
     holes = 0
     for id, title in titles.items():
         cells = [id in found for found in columns.values()]
         holes += cells.count(False)
-        print(f"{id:<8}" + "".join(f" {'+' if cell else '-':^14}" for cell in cells) + f" {title}")
+        print(f"{id:<8}" + "".join(f" {'+' if cell else '-':^17}" for cell in cells) + f" {title}")
     for fault in faults:
         print(fault)
     print(

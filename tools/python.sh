@@ -4,8 +4,10 @@
 set -euo pipefail
 . tools/common.sh
 
+[ -n "${WAYPOST_TEST_POSTGRESQL:-}" ] || exec tools/with_servers.sh "$0" "$@"
+
 tools/venv.sh
-timeout 300 build/venv/bin/python -m pytest -p no:cacheprovider bindings/python/tests
+WAYPOST_TEST_REQUIRE=1 timeout 1200 build/venv/bin/python -m pytest -p no:cacheprovider bindings/python/tests
 tmp=$(mktemp -d)
 (cd "$tmp" && "$OLDPWD/build/venv/bin/python" "$OLDPWD/examples/outbox.py")
 rm -rf "$tmp"
