@@ -733,9 +733,14 @@ static void *produce(void *arg)
         int duplicates[KEYS];
         for (unsigned i = 0; i < KEYS; i++) /* a stride prime to KEYS: another order each */
             messages[i] = self->messages[(i * (2 * self->turn + 7) + round) % KEYS];
-        if (wp_outbox_enqueue_many(ids, duplicates, self->store, NULL, messages, KEYS, NULL) !=
-            WP_OK)
+        wp_error *err = NULL;
+        if (wp_outbox_enqueue_many(ids, duplicates, self->store, NULL, messages, KEYS, &err) !=
+            WP_OK) {
+            print_error("%s\n", wp_error_message(err));
+            wp_error_free(err);
             self->wrong++;
+            continue;
+        }
         for (int i = 0; i < KEYS; i++)
             self->stored += !duplicates[i];
     }
@@ -759,10 +764,14 @@ static void *ack_all(void *arg)
         count = wp_claim_count(claim);
         for (size_t i = 0; i < count; i++)
             ids[count - 1 - i] = *wp_received_id(wp_claim_at(claim, i));
-        if (wp_outbox_ack(&changed, self->store, NULL, &owner, ids, NULL, count, NULL, NULL) !=
+        wp_error *err = NULL;
+        if (wp_outbox_ack(&changed, self->store, NULL, &owner, ids, NULL, count, NULL, &err) !=
                 WP_OK ||
-            changed != count)
+            changed != count) {
+            print_error("ack: %s, %zu of %zu changed\n", wp_error_message(err), changed, count);
+            wp_error_free(err);
             self->wrong++;
+        }
         self->stored += changed;
         last = last && count == 0;
         wp_claim_free(claim);

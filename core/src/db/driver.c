@@ -60,9 +60,9 @@ wp_status wp__conn_run(wp_conn *conn, wp_op *op, wp_error **err)
         bool again;
         st = run_in_transaction(conn, op, &cause);
         again = st != WP_OK && !conn->broken && (wp_error_retriable(cause) || lost_race(op, cause));
-        /* A driver that waits for locks has used up the busy time by now; what comes back sooner is
-         * rare, such as a snapshot conflict, and worth a few quick tries. */
-        if (!again || attempt >= 5 || wp__real_mono_us() >= give_up) {
+        /* A driver that waits for locks has used up the busy time by now; what comes back sooner, such
+         * as a snapshot conflict or a deadlock, is worth some quick tries. */
+        if (!again || attempt >= 20 || wp__real_mono_us() >= give_up) {
             if (st != WP_OK)
                 wp__error_move(err, cause);
             return st;

@@ -20,6 +20,7 @@ typedef enum stage {
 } stage;
 
 enum {
+    MISSES_MAX = 100,
     CHUNK_MESSAGES = 1000, /* most in one statement */
     CHUNK_BYTES = 1 << 22  /* about so much payload */
 };
@@ -31,7 +32,8 @@ typedef struct enqueue_op {
     size_t count;
     size_t at;   /* the first message that is not settled */
     size_t upto; /* MANY: messages [at, upto) are under way */
-    size_t fed;  /* MANY, CHECK: where the next row may belong */
+    size_t fed;  /* MANY: where the next row may belong */
+    int misses;  /* how often the owner of a unique key was gone when it was asked for */
     stage stage;
     bool joins; /* runs in a transaction of the app's, which commits unseen */
     bool row_seen;
@@ -197,17 +199,24 @@ static void settle(enqueue_op *self)
     self->base.result_count = self->at;
 }
 
-/* What the statement that was run means for the message under way. *ask: whose key has it met? */
-static wp_status take_answer(enqueue_op *self, bool *ask, wp_error **err)
+/* What the statement that was run means for the message under way. *ask: whose key has it met?
+ * *again: the one that it met was finished meanwhile, so it can be stored now. */
+static wp_status take_answer(enqueue_op *self, bool *ask, bool *again, wp_error **err)
 {
     const stage was = self->stage;
     wp__op_result *result = &self->results[self->at];
-    *ask = false;
+    *ask = *again = false;
     self->stage = NONE;
-    if (was == FIND) {
-        if (!self->row_seen)
+    if (was == FIND && !self->row_seen) {
+        /* In a transaction of ours all is begun anew: keys are taken in one order, and two that took
+         * them in different ones would wait for each other. */
+        if (!self->joins || ++self->misses == MISSES_MAX)
             return wp__fail_db(err, WP_E_UNAVAILABLE, NULL, 0, true,
                                "the message with the unique key was finished meanwhile: try again");
+        *again = true;
+        return WP_OK;
+    }
+    if (was == FIND) {
         /* its own row, if a try that seemed lost was committed after all */
         result->duplicate = memcmp(&result->id, &result->own, sizeof result->id) != 0;
         settle(self);
@@ -228,15 +237,10 @@ static wp_status take_answer(enqueue_op *self, bool *ask, wp_error **err)
     return WP_OK;
 }
 
-static wp_status use_next(enqueue_op *self, wp_error **err)
+static void use_one(enqueue_op *self)
 {
     wp_op *op = &self->base;
     const wp_message *message = self->messages[self->at];
-    bool used = false;
-    wp_status st = use_many(self, &used, err);
-    if (st != WP_OK || used)
-        return st;
-    self->upto = 0;
     self->row_seen = false;
     set_params(self, message);
     self->stage = message->unique_key ? UNIQUE : PLAIN;
@@ -244,6 +248,16 @@ static wp_status use_next(enqueue_op *self, wp_error **err)
         wp__op_use(op, WP__SQL_OUTBOX_ENQUEUE_UNIQUE, 1);
     else
         wp__op_use(op, WP__SQL_OUTBOX_ENQUEUE, 0);
+}
+
+static wp_status use_next(enqueue_op *self, wp_error **err)
+{
+    bool used = false;
+    wp_status st = use_many(self, &used, err);
+    if (st != WP_OK || used)
+        return st;
+    self->upto = 0;
+    use_one(self);
     return WP_OK;
 }
 
@@ -251,15 +265,16 @@ static wp_status enqueue_next(wp_op *op, wp_error **err)
 {
     enqueue_op *self = (enqueue_op *)op;
     bool ask = false;
+    bool again = false;
     wp_status st = WP_OK;
     if (self->stage == SIGNAL)
         return WP_OK;
     if (self->stage == NONE && self->at == 0 && op->unsure && self->count)
         return use_check(self, err);
-    if (self->stage != NONE && (st = take_answer(self, &ask, err)) != WP_OK)
+    if (self->stage != NONE && (st = take_answer(self, &ask, &again, err)) != WP_OK)
         return st;
-    if (ask) {
-        use_find(self);
+    if (ask || again) {
+        ask ? use_find(self) : use_one(self);
         return WP_OK;
     }
     if (self->at < self->count)
@@ -305,6 +320,7 @@ static void enqueue_rewind(wp_op *op)
 {
     enqueue_op *self = (enqueue_op *)op;
     self->at = self->upto = 0;
+    self->misses = 0;
     self->stage = NONE;
 }
 
