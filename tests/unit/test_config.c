@@ -71,7 +71,7 @@ static void test_config_new__untouched__holds_the_defaults(void **state)
         {"log.level", "warning"},
         {"worker.name", ""},
         {"worker.concurrency", "16"},
-        {"worker.batch_size", "100"},
+        {"worker.batch_size", "500"},
         {"worker.lease_ms", "30000"},
         {"worker.timeout_ms", "0"},
         {"worker.max_attempts", "10"},

@@ -95,8 +95,10 @@ static const property properties[] = {
      "Names the worker in claims and log records. Empty: host name, colon, process id."},
     {"worker.concurrency", PROP_INT, AT(worker.concurrency), 1, 1024, "16", NULL, true,
      "The most deliveries in progress at once."},
-    {"worker.batch_size", PROP_INT, AT(worker.batch_size), 1, 10000, "100", NULL, true,
-     "The most messages taken in one claim."},
+    {"worker.batch_size", PROP_INT, AT(worker.batch_size), 1, 10000, "500", NULL, true,
+     "The most messages taken in one claim. Fewer are taken where handlers are slow or messages "
+     "large: "
+     "what they use up within a second, and no more than 16 MiB ahead."},
     {"worker.lease_ms", PROP_INT, AT(worker.lease_ms), 100, DAY_MS, "30000", NULL, true,
      "How long a claim lasts unless renewed, in milliseconds. Claims of running handlers are "
      "renewed."},

@@ -9,6 +9,7 @@
 
 enum {
     PREFETCH_HORIZON_US = 1000000, /* nothing should wait in memory longer than this */
+    PREFETCH_BYTES = 16 << 20,     /* nor more than this */
     CLOCK_SET_GRACE_US = 5000000,  /* for keepers to renew after the wall clock was set */
     SINCE_MARGIN_US = 50000,       /* transactions may commit so much later than they wrote */
     REAP_MARGIN_US = 10000000,     /* and claims */
@@ -26,8 +27,14 @@ enum {
 
 /* ---- claims ------------------------------------------------------------------------------- */
 
+/* So many messages of the size that was met lately are as much as is kept in memory ahead. */
+static int64_t fit_in_memory(const wp__group *group)
+{
+    return group->message_bytes ? PREFETCH_BYTES / group->message_bytes : INT64_MAX;
+}
+
 /* How many messages a group may hold: those being handled, and a store ahead that handlers will
- * use up soon, judged by how long they take. @locks mutex */
+ * use up soon, judged by how long they take and how large they are. @locks mutex */
 static size_t capacity(const wp__group *group)
 {
     const wp__worker_options *o = &group->options;
@@ -39,6 +46,8 @@ static size_t capacity(const wp__group *group)
         ahead = 0;
     else if (group->service_us > 0 && o->concurrency * horizon / group->service_us < ahead)
         ahead = o->concurrency * horizon / group->service_us;
+    if (ahead > fit_in_memory(group))
+        ahead = fit_in_memory(group);
     return (size_t)(o->concurrency + ahead);
 }
 
@@ -50,6 +59,8 @@ static size_t wanted(const wp__group *group)
     if (group->held >= room)
         return 0;
     room -= group->held;
+    if ((int64_t)batch > fit_in_memory(group))
+        batch = fit_in_memory(group) > 0 ? (size_t)fit_in_memory(group) : 1;
     /* Wait for room for a whole batch, unless handlers would run dry. */
     if (room < batch && group->held > group->out + (size_t)group->options.concurrency / 2)
         return 0;
@@ -121,10 +132,25 @@ static void group_idle(wp_worker *worker, wp__group *group, int64_t now, int64_t
     wp__mutex_unlock(&worker->mutex);
 }
 
+/* @locks mutex */
+static void note_size(wp__group *group, const wp__claim_op *op)
+{
+    int64_t bytes = 0;
+    if (!op->count)
+        return;
+    for (size_t i = 0; i < op->count; i++)
+        bytes += (int64_t)op->received[i]->payload_len;
+    bytes /= (int64_t)op->count;
+    /* larger ones count at once, smaller ones little by little */
+    group->message_bytes =
+        bytes > group->message_bytes ? bytes : (group->message_bytes * 7 + bytes) / 8;
+}
+
 /* Make deliveries of what was claimed. */
 static void claim_take(wp_worker *worker, wp__group *group, wp__claim_op *op, int64_t sent_at)
 {
     wp__mutex_lock(&worker->mutex);
+    note_size(group, op);
     for (size_t i = 0; i < op->count; i++) {
         wp_delivery *delivery = wp__delivery_new(worker, group, op->received[i]);
         if (!delivery) { /* its lease will lapse and it is reaped */

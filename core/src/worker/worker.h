@@ -40,15 +40,16 @@ typedef struct wp__topic {
 typedef struct wp__group {
     char *topics; /* JSON array; NULL: all topics */
     wp__worker_options options;
-    size_t held;          /* claimed and not finished: ready and out */
-    size_t out;           /* of them, with a handler */
-    int64_t service_us;   /* how long handlers take, smoothed; -1: not known yet */
-    atomic_bool hungry;   /* look for work without waiting for the poll */
-    int64_t idle_us;      /* the current poll interval */
-    int64_t next_poll_us; /* elapsed time of the next poll */
-    int64_t since_us;     /* nothing before it is left to claim, see pump.c; INT64_MIN: not known */
-    int64_t sweep_at;     /* elapsed time at which to look at all of it again */
-    char *after_key;      /* claims look at the ordering keys behind it first; NULL: the first */
+    size_t held;           /* claimed and not finished: ready and out */
+    size_t out;            /* of them, with a handler */
+    int64_t service_us;    /* how long handlers take, smoothed; -1: not known yet */
+    int64_t message_bytes; /* how large payloads are, smoothed */
+    atomic_bool hungry;    /* look for work without waiting for the poll */
+    int64_t idle_us;       /* the current poll interval */
+    int64_t next_poll_us;  /* elapsed time of the next poll */
+    int64_t since_us; /* nothing before it is left to claim, see pump.c; INT64_MIN: not known */
+    int64_t sweep_at; /* elapsed time at which to look at all of it again */
+    char *after_key;  /* claims look at the ordering keys behind it first; NULL: the first */
     struct wp__group *next;
 } wp__group;
 
