@@ -5,7 +5,7 @@ set -euo pipefail
 
 packages=(
     build-essential cmake ninja-build pkg-config
-    libsqlite3-dev libpq-dev libjansson-dev libcmocka-dev
+    libsqlite3-dev libpq-dev unixodbc-dev libjansson-dev libcmocka-dev
     postgresql pgbouncer
     clang clang-tidy clang-format cppcheck valgrind
     python3 python3-dev python3-venv python3-pip python3-setuptools python3-wheel

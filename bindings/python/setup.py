@@ -72,11 +72,11 @@ setup(
             include_dirs=[str(ROOT / "core" / "include"), str(NATIVE)],
             py_limited_api=True,
             extra_compile_args=["-O2", "-fvisibility=hidden"]
-            + pkg_config("--cflags", "sqlite3", "libpq", "jansson"),
+            + pkg_config("--cflags", "sqlite3", "libpq", "odbc", "jansson"),
             # The same SQLite as Python's sqlite3: two copies in one process would drop each
             # other's file locks.
             extra_link_args=["-Wl,--exclude-libs,ALL", "-pthread"]
-            + pkg_config("--libs", "sqlite3", "libpq", "jansson"),
+            + pkg_config("--libs", "sqlite3", "libpq", "odbc", "jansson"),
             language="c",
         )
     ],

@@ -3,11 +3,13 @@
 #include <sqlite3.h>
 
 #include "bed.h"
+#include "support/wpt_odbc.h"
 #include "support/wpt_pg.h"
 
 struct app {
     sqlite3 *db;
     PGconn *pg;
+    SQLHDBC dbc;
 };
 
 /* ---- SQLite ------------------------------------------------------------------------------- */
@@ -192,10 +194,11 @@ static int64_t pg_number(app *a, const char *sql)
 #define PG_RELATIONS                                                                               \
     "SELECT count(*) FROM pg_class AS c JOIN pg_namespace AS s ON s.oid = c.relnamespace WHERE "
 #define PG_APP                                                                                     \
-    .make = pg_make, .drop = wpt_pg_drop_all, .number_at = pg_number_at, .open = pg_open,          \
-    .close = pg_close, .lend = pg_lend, .exec = pg_exec, .number = pg_number, .begin = "BEGIN",    \
-    .commit = "COMMIT", .rollback = "ROLLBACK", .savepoint = "SAVEPOINT s",                        \
-    .rollback_to = "ROLLBACK TO s",                                                                \
+    PG_SQL, .make = pg_make, .number_at = pg_number_at, .open = pg_open, .close = pg_close,        \
+            .lend = pg_lend, .exec = pg_exec, .number = pg_number
+#define PG_SQL                                                                                     \
+    .drop = wpt_pg_drop_all, .begin = "BEGIN", .commit = "COMMIT", .rollback = "ROLLBACK",         \
+    .savepoint = "SAVEPOINT s", .rollback_to = "ROLLBACK TO s",                                    \
     .count_objects =                                                                               \
         PG_RELATIONS "s.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')",          \
     .count_outbox = PG_RELATIONS "s.nspname = %Q AND c.relname = %Q",                              \
@@ -215,6 +218,75 @@ static const engine pg_hostile = {.name = "postgresql, libpq, with hostile names
 static const engine pg_bouncer = {
     .name = "postgresql, libpq, through pgbouncer", .url = pgbouncer_url, PG_APP};
 
+/* ---- PostgreSQL by ODBC ------------------------------------------------------------------- */
+
+static void odbc_url(char *out, size_t size, const wpt_dir *dir, const char *name)
+{
+    char url[256];
+    (void)dir;
+    wpt_pg_name(url, sizeof url, name);
+    wpt_odbc_url(out, size, url);
+}
+
+static void odbc_make(const char *url)
+{
+    char same[256];
+    wpt_odbc_pg_url(same, sizeof same, url);
+    pg_make(same);
+}
+
+static int64_t odbc_number_at(const char *url, const char *sql)
+{
+    char same[256];
+    wpt_odbc_pg_url(same, sizeof same, url);
+    return pg_number_at(same, sql);
+}
+
+static app *odbc_open(wp_store *store, bool patient)
+{
+    app *a = calloc(1, sizeof *a);
+    assert_non_null(a);
+    a->dbc = wpt_odbc_connect(wp_store_location(store));
+    if (!patient)
+        wpt_odbc_exec(a->dbc, "SET lock_timeout = 1");
+    return a;
+}
+
+static void odbc_close(app *a)
+{
+    wpt_odbc_close(a->dbc);
+    free(a);
+}
+
+static wp_conn *odbc_lend(app *a, wp_store *store)
+{
+    wp_conn *conn = NULL;
+    WPT_OK(wp_conn_borrow_odbc(&conn, store, a->dbc, WPT_ERR));
+    return conn;
+}
+
+static void odbc_exec(app *a, const char *sql)
+{
+    wpt_odbc_exec(a->dbc, sql);
+}
+
+static int64_t odbc_number(app *a, const char *sql)
+{
+    return wpt_odbc_number(a->dbc, sql);
+}
+
+#define ODBC_APP                                                                                   \
+    PG_SQL, .url = odbc_url, .make = odbc_make, .number_at = odbc_number_at, .open = odbc_open,    \
+            .close = odbc_close, .lend = odbc_lend, .exec = odbc_exec, .number = odbc_number
+
+static const engine odbc = {.name = "postgresql, odbc", ODBC_APP};
+
+static const engine odbc_hostile = {.name = "postgresql, odbc, with hostile names",
+                                    .schema = "a\"b; DROP TABLE orders; -- ''[`Ünï%s$$",
+                                    .outbox = "\"; out box\\ 😀] {outbox} :id ?1",
+                                    ODBC_APP};
+
 const engine *const engines[] = {&sqlite_file, &sqlite_memory, &sqlite_journal, &sqlite_hostile,
-                                 &pg,          &pg_hostile,    &pg_bouncer};
+                                 &pg,          &pg_hostile,    &pg_bouncer,     &odbc,
+                                 &odbc_hostile};
 const size_t engine_count = WPT_COUNT(engines);

@@ -84,6 +84,7 @@ PASS(void (*destroy)(void *user), void *, nint)
 
 /* Lent native connections are for C. */
 %ignore wp_conn_borrow_sqlite;
+%ignore wp_conn_borrow_odbc;
 %ignore wp_conn_borrow_pq;
 %ignore wp_conn_free;
 %ignore wp_delivery_complete;

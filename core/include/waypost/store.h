@@ -38,7 +38,8 @@ WP_API void wp_store_close(WP_OWN wp_store *store);
 WP_API const char *wp_store_id(const wp_store *store);
 
 /** A URL with which the app opens a connection of its own to the same database: the file's path,
- * or a `file:` URI for `sqlite::memory:`. Borrowed. */
+ * or a `file:` URI for `sqlite::memory:`; for a server all that is needed to connect, passwords too.
+ * Borrowed. */
 WP_API const char *wp_store_location(const wp_store *store);
 
 /** The engine that the store is on: "sqlite", "postgresql". A constant. */
@@ -64,6 +65,13 @@ WP_API wp_status wp_conn_borrow_sqlite(wp_conn **out, wp_store *store, struct sq
  *         store is closed or forked. */
 WP_API wp_status wp_conn_borrow_pq(wp_conn **out, wp_store *store, struct pg_conn *db,
                                    wp_error **err);
+/** Lend an open ODBC connection (an `SQLHDBC` of the driver manager that this library is linked to:
+ * libodbc), as wp_conn_borrow_sqlite() does. It may be to a store that was opened in another way, as
+ * long as both are on the same engine. No attribute of it is changed and no statement left open.
+ * After an error its transaction is as the server and the connection's own settings leave it.
+ * @return WP_OK; WP_E_ARGUMENT: `hdbc` is NULL or not connected, or the store is on another engine,
+ *         or the driver is unknown; WP_E_STATE: the store is closed or forked. */
+WP_API wp_status wp_conn_borrow_odbc(wp_conn **out, wp_store *store, void *hdbc, wp_error **err);
 /** Give the connection back. It stays open, its transaction too. */
 WP_API void wp_conn_free(WP_OWN wp_conn *conn);
 

@@ -54,9 +54,9 @@ static const choice level_choices[] = {{"debug", WP_LOG_DEBUG},     {"info", WP_
 /* Grouped by the part of the key before the dot, as the documentation is. */
 static const property properties[] = {
     {"store.url", PROP_TEXT, AT(store_url), 0, 4096, "", NULL, false,
-     "The database: `sqlite:PATH`, `sqlite::memory:` or `postgresql://USER@HOST:PORT/DATABASE` "
-     "with "
-     "any libpq parameter. Must be set before a store is opened."},
+     "The database: `sqlite:PATH`, `sqlite::memory:`, `postgresql://USER@HOST:PORT/DATABASE` with "
+     "any libpq parameter, or `odbc:` and an ODBC connection string. Must be set before a store is "
+     "opened."},
     {"store.id", PROP_TEXT, AT(store_id), 1, 255, "default", NULL, false,
      "Names the store in log records and metrics."},
     {"store.schema", PROP_PREFIX, AT(store_schema), 1, 63, "infra", NULL, false,

@@ -11,6 +11,7 @@
 
 #include "base/socket.h"
 #include "base/text.h"
+#include "db/sqlstate.h"
 #include "db/store.h"
 
 enum {
@@ -38,42 +39,6 @@ static pq_conn *self_of(wp_conn *conn)
 }
 
 /* ---- errors ------------------------------------------------------------------------------- */
-
-static bool in_class(const char *sqlstate, const char *prefix)
-{
-    return strncmp(sqlstate, prefix, strlen(prefix)) == 0;
-}
-
-/* Another connection was in the way, or the server is not itself at the moment. */
-static bool is_passing(const char *sqlstate)
-{
-    static const char *const passing[] = {
-        "08",    /* connection */
-        "40001", /* serialization failure */
-        "40P01", /* deadlock */
-        "53",    /* insufficient resources */
-        "55P03", /* lock not available */
-        "57",    /* cancelled, shut down, starting up */
-        "25006", /* read-only: a standby */
-        "25P03", /* idle in transaction for too long */
-        "26000", /* a proxy gave another server connection: prepared there, not here */
-        "42P05",
-    };
-    for (size_t i = 0; i < sizeof passing / sizeof passing[0]; i++)
-        if (in_class(sqlstate, passing[i]))
-            return true;
-    return false;
-}
-
-static wp_status status_of(const char *sqlstate)
-{
-    if (is_passing(sqlstate))
-        return WP_E_UNAVAILABLE;
-    if (strcmp(sqlstate, "42P01") == 0 || strcmp(sqlstate, "3F000") == 0 ||
-        strcmp(sqlstate, "42703") == 0)
-        return WP_E_SCHEMA; /* no such table, schema or column */
-    return WP_E_DB;
-}
 
 /* The first line of libpq's own message. */
 static void copy_message(char *out, size_t size, const PGconn *pg)
@@ -111,14 +76,15 @@ static wp_status fail_result(pq_conn *self, const PGresult *result, const char *
     const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
     if (!sqlstate || PQstatus(self->pg) == CONNECTION_BAD)
         return fail_lost(self, doing, message, true, err);
-    if (strcmp(sqlstate, "26000") == 0 || strcmp(sqlstate, "42P05") == 0) {
+    if (wp__sqlstate_is_unprepared(sqlstate)) {
         wp__store_stop_preparing(self->base.store);
         memset(self->prepared, 0, sizeof self->prepared);
     }
-    if (in_class(sqlstate, "57P") || in_class(sqlstate, "25P03"))
-        self->base.broken = true; /* the server is about to close it */
+    if (wp__sqlstate_ends_connection(sqlstate))
+        self->base.broken = true;
     /* The primary message alone: the detail may quote what was sent. */
-    return wp__fail_db(err, status_of(sqlstate), sqlstate, 0, is_passing(sqlstate), "%s: %s", doing,
+    return wp__fail_db(err, wp__sqlstate_status(sqlstate), sqlstate, 0,
+                       wp__sqlstate_is_passing(sqlstate), "%s: %s", doing,
                        message ? message : "error");
 }
 
@@ -223,7 +189,7 @@ static wp_status pq_begin(wp_conn *conn, bool write, wp_error **err)
     pq_conn *self = self_of(conn);
     wp_status st;
     (void)write;
-    st = command(self, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", err);
+    st = command(self, wp__store_engine(conn->store)->begin, err);
     self->in_transaction = st == WP_OK;
     return st;
 }
@@ -477,18 +443,6 @@ static wp_status look_for_proxy(pq_conn *self, wp_error **err)
     return st;
 }
 
-/* A worker runs the same few statements again and again on tables that are empty now and full a
- * moment later. A plan made while they were empty must not scan them when they are full: index scans
- * and nested loops are right at any size. */
-static wp_status pin_plans(pq_conn *self, wp_error **err)
-{
-    return command(
-        self,
-        "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; "
-        "SET plan_cache_mode = force_generic_plan; SET jit = off",
-        err);
-}
-
 static wp_status check_server(pq_conn *self, wp_error **err)
 {
     int version = PQserverVersion(self->pg);
@@ -532,7 +486,7 @@ static wp_status pq_connect(wp_conn **out, wp_store *store, wp__open how, wp_err
         st = check_server(self, err);
     if (st == WP_OK && (st = look_for_proxy(self, err)) == WP_OK && how == WP__OPEN_WORKER &&
         !self->shared)
-        st = pin_plans(self, err);
+        st = command(self, wp__store_engine(store)->steady, err);
     if (st != WP_OK) {
         pq_close(&self->base);
         return st;

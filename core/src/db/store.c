@@ -271,8 +271,14 @@ static wp_status choose_driver(wp_store *store, wp_error **err)
         store->engine = &wp__engine_postgresql;
         return store->location ? WP_OK : wp__fail_nomem(err);
     }
+    if (begins(url, "odbc:")) {
+        store->driver = &wp__odbc_driver;
+        return wp__odbc_location(&store->location, &store->engine, url + strlen("odbc:"),
+                                 store->config, err);
+    }
     return wp__fail(err, WP_E_CONFIG,
-                    "store.url %s: sqlite:PATH, sqlite::memory: or postgresql://HOST/DATABASE",
+                    "store.url %s: sqlite:PATH, sqlite::memory:, postgresql://HOST/DATABASE or "
+                    "odbc:CONNECTION STRING",
                     *url ? "is of no known kind" : "is not set");
 }
 
@@ -406,37 +412,68 @@ const char *wp_store_engine(const wp_store *store)
 
 /* ---- lent connections --------------------------------------------------------------------- */
 
-/* Whether a connection of this kind may be lent to the store. */
-static wp_status check_lend(const void *out, const wp_store *store, const void *db,
-                            const wp__engine *engine, wp_error **err)
+static wp_status check_lend(const void *out, const wp_store *store, const void *db, wp_error **err)
 {
-    wp_status st;
     if (!out || !db)
         return wp__fail(err, WP_E_ARGUMENT, "%s is NULL", out ? "db" : "out");
-    if ((st = wp__store_check(store, err)) == WP_OK && store->engine != engine)
-        st = wp__fail(err, WP_E_ARGUMENT, "db is a connection to %s, the store is on %s",
-                      engine->name, store->engine->name);
-    return st;
+    return wp__store_check(store, err);
 }
 
-/* The lent connection keeps its store alive. */
-static wp_status lent(wp_store *store, wp_status st)
+static wp_status check_engine(const wp_store *store, const wp__engine *engine, wp_error **err)
 {
+    if (store->engine == engine)
+        return WP_OK;
+    return wp__fail(err, WP_E_ARGUMENT, "db is a connection to %s, the store is on %s",
+                    engine->name, store->engine->name);
+}
+
+/* The lent connection keeps its store alive. It may be of another driver than the store's own. */
+static wp_status lent(wp_store *store, wp_conn *conn, wp_error **err)
+{
+    wp_status st = wp__sql_set_style(store->sql, conn->driver->style, err);
     if (st == WP_OK)
         wp__store_ref(store);
+    else
+        wp__conn_close(conn);
     return st;
 }
 
 wp_status wp_conn_borrow_sqlite(wp_conn **out, wp_store *store, struct sqlite3 *db, wp_error **err)
 {
-    wp_status st = check_lend(out, store, db, &wp__engine_sqlite, err);
-    return st == WP_OK ? lent(store, wp__sqlite_lend(out, store, db, err)) : st;
+    wp_conn *conn = NULL;
+    wp_status st;
+    if ((st = check_lend(out, store, db, err)) != WP_OK ||
+        (st = check_engine(store, &wp__engine_sqlite, err)) != WP_OK ||
+        (st = wp__sqlite_lend(&conn, store, db, err)) != WP_OK ||
+        (st = lent(store, conn, err)) != WP_OK)
+        return st;
+    *out = conn;
+    return WP_OK;
 }
 
 wp_status wp_conn_borrow_pq(wp_conn **out, wp_store *store, struct pg_conn *db, wp_error **err)
 {
-    wp_status st = check_lend(out, store, db, &wp__engine_postgresql, err);
-    return st == WP_OK ? lent(store, wp__pq_lend(out, store, db, err)) : st;
+    wp_conn *conn = NULL;
+    wp_status st;
+    if ((st = check_lend(out, store, db, err)) != WP_OK ||
+        (st = check_engine(store, &wp__engine_postgresql, err)) != WP_OK ||
+        (st = wp__pq_lend(&conn, store, db, err)) != WP_OK ||
+        (st = lent(store, conn, err)) != WP_OK)
+        return st;
+    *out = conn;
+    return WP_OK;
+}
+
+wp_status wp_conn_borrow_odbc(wp_conn **out, wp_store *store, void *hdbc, wp_error **err)
+{
+    wp_conn *conn = NULL;
+    wp_status st;
+    if ((st = check_lend(out, store, hdbc, err)) != WP_OK ||
+        (st = wp__odbc_lend(&conn, store, hdbc, err)) != WP_OK ||
+        (st = lent(store, conn, err)) != WP_OK)
+        return st;
+    *out = conn;
+    return WP_OK;
 }
 
 void wp_conn_free(wp_conn *conn)

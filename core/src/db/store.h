@@ -111,4 +111,13 @@ wp_status wp__sqlite_lend(wp_conn **out, wp_store *store, struct sqlite3 *db, wp
 extern const wp__driver wp__pq_driver;
 wp_status wp__pq_lend(wp_conn **out, wp_store *store, struct pg_conn *db, wp_error **err);
 
+/* ---- servers by unixODBC (odbc.c) ---- */
+
+extern const wp__driver wp__odbc_driver;
+/* `string` is what follows "odbc:". Connects once to find out the engine; *location gets the string
+ * with what its driver needs besides. Free the location. */
+wp_status wp__odbc_location(char **location, const wp__engine **engine, const char *string,
+                            const wp_config *config, wp_error **err);
+wp_status wp__odbc_lend(wp_conn **out, wp_store *store, void *hdbc, wp_error **err);
+
 #endif

@@ -21,6 +21,12 @@ const wp__engine wp__engine_postgresql = {
     .statements = wp__sql_postgresql,
     .migrations = wp__sql_postgresql_migrations,
     .migration_count = &wp__sql_postgresql_migration_count,
+    .begin = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+    /* A worker runs the same few statements again and again on tables that are empty now and full a
+     * moment later. A plan made while they were empty must not scan them when they are full: index
+     * scans and nested loops are right at any size. */
+    .steady = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; "
+              "SET plan_cache_mode = force_generic_plan; SET jit = off",
     .name_max = 63, /* NAMEDATALEN - 1: longer ones would be cut silently */
     .schemas = true,
     .text_ids = true,

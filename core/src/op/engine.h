@@ -11,6 +11,8 @@ typedef struct wp__engine {
     const wp__sql_source *statements;
     const wp__sql_source *migrations;
     const size_t *migration_count;
+    const char *begin;  /* begins a transaction, on a server; COMMIT and ROLLBACK end it */
+    const char *steady; /* sets a worker's connection so that plans are right at any size */
     size_t name_max;    /* bytes of an object's name; 0: no limit */
     bool schemas;       /* tables are in a schema; else its name is a prefix of theirs */
     bool text_ids;      /* ids are text parameters and lists of them JSON; else they are bytes */

@@ -31,6 +31,27 @@ const char *wp__param_name(wp__param param)
     return param_names[param];
 }
 
+bool wp__param_is_number(wp__param param)
+{
+    switch ((int)param) {
+    case WP__P_NOW:
+    case WP__P_COUNT_:
+    case WP__P_DUE_AT:
+    case WP__P_DELAY:
+    case WP__P_EXPIRES_AT:
+    case WP__P_LEASE:
+    case WP__P_BATCH:
+    case WP__P_MAX_ATTEMPTS:
+    case WP__P_SINCE:
+    case WP__P_STATUS:
+    case WP__P_ATTEMPTS:
+    case WP__P_NUMBER:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static bool is_word(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';

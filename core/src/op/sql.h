@@ -61,6 +61,8 @@ typedef enum wp__param {
 
 /* The name of a parameter, without the colon. */
 const char *wp__param_name(wp__param param);
+/* True if its values are numbers (or null); else text or bytes. */
+bool wp__param_is_number(wp__param param);
 
 enum { WP__SQL_PARAMS_MAX = 24, WP__PARAMSTYLES = WP_PARAM_AT };
 

@@ -1,0 +1,673 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The driver on unixODBC, for every server that is reached that way; odbc_kind.c has what differs.
+ *
+ * Calls of ODBC block, and only the server or the operating system ends them: statements have a time
+ * limit (SQL_ATTR_QUERY_TIMEOUT), sockets another one. A call is not cancelled from a second thread:
+ * drivers crash on that, or block in it. Source: learn.microsoft.com/sql/odbc/reference. */
+#include <sql.h>
+#include <sqlext.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "db/odbc_kind.h"
+#include "db/sqlstate.h"
+#include "db/store.h"
+
+enum {
+    FIRST_PIECE = 256,      /* of a text column: most fit */
+    KEPT_CELL = 65536,      /* a larger buffer is freed after the statement */
+    SHORT_TEXT = 4000,      /* more is "long" to drivers that tell them apart */
+    PING_AFTER_US = 1000000 /* a connection that was idle for longer is tried first */
+};
+
+/* A statement, prepared or about to be run once. */
+typedef struct statement {
+    SQLHSTMT handle;
+    bool described;
+    SQLSMALLINT columns;
+    bool number[WP__OP_COLUMNS_MAX];
+} statement;
+
+typedef struct odbc_conn {
+    wp_conn base;
+    SQLHDBC dbc;
+    const wp__odbc_kind *kind;
+    statement plain; /* for commands */
+    statement prepared[WP__SQL_COUNT];
+    wp__buf cells[WP__OP_COLUMNS_MAX]; /* the texts of one row */
+    bool in_transaction;
+    bool failed; /* a statement of the transaction has: it can only be rolled back */
+    bool committing;
+    SQLULEN limit_s; /* how long a statement may take; 0: for ever */
+    int64_t used_us;
+    atomic_bool interrupted;
+} odbc_conn;
+
+static odbc_conn *self_of(wp_conn *conn)
+{
+    return (odbc_conn *)conn;
+}
+
+/* ---- the environment ---------------------------------------------------------------------- */
+
+/* One for the process, for ever. */
+static SQLHENV environment(void)
+{
+    static wp__mutex mutex = PTHREAD_MUTEX_INITIALIZER;
+    static SQLHENV env = SQL_NULL_HENV;
+    SQLHENV made;
+    wp__mutex_lock(&mutex);
+    if (env == SQL_NULL_HENV &&
+        SQL_SUCCEEDED(SQLAllocHandle(SQL_HANDLE_ENV, SQL_NULL_HANDLE, &made))) {
+        (void)SQLSetEnvAttr(made, SQL_ATTR_ODBC_VERSION, (SQLPOINTER)SQL_OV_ODBC3, 0);
+        env = made;
+    }
+    made = env;
+    wp__mutex_unlock(&mutex);
+    return made;
+}
+
+/* ---- errors ------------------------------------------------------------------------------- */
+
+typedef struct diagnosis {
+    char sqlstate[6];
+    SQLINTEGER native;
+    char text[SQL_MAX_MESSAGE_LENGTH + 1];
+    const char *message; /* in text: without who says it, and without its further lines */
+} diagnosis;
+
+static void diagnose(diagnosis *d, SQLSMALLINT type, SQLHANDLE handle)
+{
+    SQLSMALLINT len = 0;
+    size_t end;
+    *d = (diagnosis){.sqlstate = "HY000"};
+    if (!SQL_SUCCEEDED(SQLGetDiagRec(type, handle, 1, (SQLCHAR *)d->sqlstate, &d->native,
+                                     (SQLCHAR *)d->text, sizeof d->text, &len)))
+        (void)strcpy(d->text, "error");
+    d->message = d->text;
+    while (*d->message == '[' && strchr(d->message, ']'))
+        d->message = strchr(d->message, ']') + 1;
+    /* The detail that follows may quote what was sent. */
+    end = strcspn(d->message, "\r\n");
+    while (end && (d->message[end - 1] == ';' || d->message[end - 1] == ' '))
+        end--;
+    d->text[(size_t)(d->message - d->text) + end] = '\0';
+}
+
+static bool is_dead(odbc_conn *self)
+{
+    SQLUINTEGER dead = SQL_CD_FALSE;
+    return SQL_SUCCEEDED(SQLGetConnectAttr(self->dbc, SQL_ATTR_CONNECTION_DEAD, &dead,
+                                           SQL_IS_UINTEGER, NULL)) &&
+           dead == SQL_CD_TRUE;
+}
+
+/* Some drivers cannot use a prepared statement again after an error: none is kept. */
+static void drop_statements(odbc_conn *self)
+{
+    for (int i = 0; i < WP__SQL_COUNT; i++)
+        if (self->prepared[i].handle)
+            (void)SQLFreeHandle(SQL_HANDLE_STMT, self->prepared[i].handle);
+    memset(self->prepared, 0, sizeof self->prepared);
+}
+
+/* The connection is lost or about to be. What was sent on it may have been committed if it ends a
+ * transaction, or is one by itself and writes. */
+static wp_status fail_lost(odbc_conn *self, const char *doing, const char *sqlstate,
+                           SQLINTEGER native, const char *why, bool writes, wp_error **err)
+{
+    wp_status st = wp__fail_db(err, WP_E_UNAVAILABLE, sqlstate, native, true, "%s: %s", doing, why);
+    self->base.broken = true;
+    if (self->committing || (writes && !self->in_transaction))
+        wp__error_set_outcome_unknown(err);
+    return st;
+}
+
+/* After a call on a statement failed. Every handle of the connection's own is invalid then. */
+static wp_status fail_statement(odbc_conn *self, SQLHSTMT handle, const char *doing, bool writes,
+                                wp_error **err)
+{
+    diagnosis d;
+    diagnose(&d, SQL_HANDLE_STMT, handle);
+    self->failed = true;
+    if (wp__sqlstate_ends_connection(d.sqlstate) || is_dead(self))
+        return fail_lost(self, doing, d.sqlstate, d.native, d.message, writes, err);
+    if (!self->base.lent)
+        drop_statements(self);
+    if (wp__sqlstate_is_unprepared(d.sqlstate))
+        wp__store_stop_preparing(self->base.store);
+    return wp__fail_db(err, wp__sqlstate_status(d.sqlstate), d.sqlstate, d.native,
+                       wp__sqlstate_is_passing(d.sqlstate), "%s: %s", doing, d.message);
+}
+
+static wp_status fail_connection(odbc_conn *self, const char *doing, wp_error **err)
+{
+    diagnosis d;
+    diagnose(&d, SQL_HANDLE_DBC, self->dbc);
+    return fail_lost(self, doing, d.sqlstate, d.native, d.message, false, err);
+}
+
+/* ---- commands ----------------------------------------------------------------------------- */
+
+static wp_status open_handle(SQLHSTMT *out, odbc_conn *self, const char *doing, wp_error **err)
+{
+    if (!SQL_SUCCEEDED(SQLAllocHandle(SQL_HANDLE_STMT, self->dbc, out)))
+        return fail_connection(self, doing, err);
+    /* Drivers make this a setting of the session: not where a proxy shares it with others. */
+    if (!self->base.lent && wp__store_prepares(self->base.store))
+        (void)SQLSetStmtAttr(*out, SQL_ATTR_QUERY_TIMEOUT, (SQLPOINTER)(uintptr_t)self->limit_s,
+                             0); // NOLINT(performance-no-int-to-ptr)
+    return WP_OK;
+}
+
+/* A call that changes no row answers SQL_NO_DATA with some drivers. */
+static bool done(SQLRETURN rc)
+{
+    return SQL_SUCCEEDED(rc) || rc == SQL_NO_DATA;
+}
+
+/* Errors may come after the first result. */
+static SQLRETURN take_results(SQLHSTMT handle)
+{
+    SQLRETURN rc;
+    do
+        rc = SQLMoreResults(handle);
+    while (SQL_SUCCEEDED(rc));
+    return rc;
+}
+
+static wp_status command(odbc_conn *self, const char *sql, const char *doing, bool writes,
+                         wp_error **err)
+{
+    wp_status st = WP_OK;
+    SQLHSTMT handle;
+    if (!self->plain.handle && (st = open_handle(&self->plain.handle, self, doing, err)) != WP_OK)
+        return st;
+    handle = self->plain.handle;
+    if (!done(SQLExecDirect(handle, (SQLCHAR *)sql, SQL_NTS)) || !done(take_results(handle)))
+        st = fail_statement(self, handle, doing, writes, err);
+    (void)SQLFreeStmt(handle, SQL_CLOSE);
+    return st;
+}
+
+static bool is_interrupted(odbc_conn *self)
+{
+    return atomic_load_explicit(&self->interrupted, memory_order_relaxed);
+}
+
+static wp_status fail_interrupted(odbc_conn *self, const char *doing, wp_error **err)
+{
+    self->base.broken = true;
+    return wp__fail_db(err, WP_E_UNAVAILABLE, "57014", 0, true, "%s: interrupted", doing);
+}
+
+/* ---- transactions ------------------------------------------------------------------------- */
+
+static wp_status odbc_begin(wp_conn *conn, bool write, wp_error **err)
+{
+    odbc_conn *self = self_of(conn);
+    const char *sql = self->kind->engine->begin;
+    wp_status st;
+    (void)write;
+    if (is_interrupted(self))
+        return fail_interrupted(self, sql, err);
+    st = command(self, sql, sql, false, err);
+    self->in_transaction = st == WP_OK;
+    self->failed = false;
+    return st;
+}
+
+/* The COMMIT of a transaction that the server has aborted rolls it back, and drivers call that a
+ * success: it is not sent. */
+static wp_status odbc_commit(wp_conn *conn, wp_error **err)
+{
+    odbc_conn *self = self_of(conn);
+    wp_status st;
+    if (self->failed)
+        return wp__fail_db(err, WP_E_UNAVAILABLE, "40000", 0, true,
+                           "COMMIT: the server has rolled the transaction back");
+    self->committing = true;
+    st = command(self, "COMMIT", "COMMIT", true, err);
+    self->committing = false;
+    self->in_transaction = st != WP_OK;
+    return st;
+}
+
+static void odbc_rollback(wp_conn *conn)
+{
+    odbc_conn *self = self_of(conn);
+    bool open = self->in_transaction;
+    self->in_transaction = false;
+    self->failed = false;
+    if (open && !conn->broken && command(self, "ROLLBACK", "ROLLBACK", false, NULL) != WP_OK)
+        conn->broken = true;
+}
+
+/* ---- parameters --------------------------------------------------------------------------- */
+
+typedef struct values {
+    SQLBIGINT numbers[WP__SQL_PARAMS_MAX];
+    SQLLEN lengths[WP__SQL_PARAMS_MAX];
+} values;
+
+/* Texts stay where they are: the driver reads each from there, however long it is. A null has the
+ * type that its parameter always has. */
+static SQLRETURN bind(values *v, SQLHSTMT handle, const wp_op *op, const wp__sql_text *text)
+{
+    SQLRETURN rc = SQL_SUCCESS;
+    for (size_t i = 0; i < text->param_count && SQL_SUCCEEDED(rc); i++) {
+        const wp__value *value = &op->params[text->params[i]];
+        SQLUSMALLINT place = (SQLUSMALLINT)(i + 1);
+        v->lengths[i] = value->type == WP_VALUE_NULL ? SQL_NULL_DATA : (SQLLEN)value->len;
+        if (wp__param_is_number((wp__param)text->params[i])) {
+            v->numbers[i] = value->i;
+            rc = SQLBindParameter(handle, place, SQL_PARAM_INPUT, SQL_C_SBIGINT, SQL_BIGINT, 0, 0,
+                                  &v->numbers[i], 0, &v->lengths[i]);
+        } else {
+            bool is_long = value->len > SHORT_TEXT;
+            rc = SQLBindParameter(
+                handle, place, SQL_PARAM_INPUT, SQL_C_CHAR, is_long ? SQL_LONGVARCHAR : SQL_VARCHAR,
+                value->len ? value->len : 1, 0, (SQLPOINTER)(uintptr_t)(value->p ? value->p : ""),
+                (SQLLEN)value->len, &v->lengths[i]);
+        }
+    }
+    return rc;
+}
+
+/* ---- rows --------------------------------------------------------------------------------- */
+
+static bool is_number(SQLSMALLINT type)
+{
+    return type == SQL_BIGINT || type == SQL_INTEGER || type == SQL_SMALLINT ||
+           type == SQL_TINYINT || type == SQL_DECIMAL || type == SQL_NUMERIC;
+}
+
+static SQLRETURN describe(statement *s)
+{
+    SQLRETURN rc;
+    if (s->described)
+        return SQL_SUCCESS;
+    rc = SQLNumResultCols(s->handle, &s->columns);
+    for (SQLSMALLINT c = 0; c < s->columns && c < WP__OP_COLUMNS_MAX && SQL_SUCCEEDED(rc); c++) {
+        SQLSMALLINT type = SQL_UNKNOWN_TYPE;
+        rc = SQLDescribeCol(s->handle, (SQLUSMALLINT)(c + 1), NULL, 0, NULL, &type, NULL, NULL,
+                            NULL);
+        s->number[c] = is_number(type);
+    }
+    s->described = SQL_SUCCEEDED(rc);
+    return rc;
+}
+
+static SQLRETURN read_number(wp__value *value, SQLHSTMT handle, SQLUSMALLINT column)
+{
+    SQLBIGINT number = 0;
+    SQLLEN len = 0;
+    SQLRETURN rc = SQLGetData(handle, column, SQL_C_SBIGINT, &number, sizeof number, &len);
+    value->type = len == SQL_NULL_DATA ? WP_VALUE_NULL : WP_VALUE_INT64;
+    value->i = number;
+    return rc;
+}
+
+static bool reserve(wp__buf *cell, size_t size)
+{
+    char *grown;
+    if (cell->cap >= size)
+        return true;
+    if (!(grown = realloc(cell->data, size)))
+        return false;
+    cell->data = grown;
+    cell->cap = size;
+    return true;
+}
+
+/* In two pieces, if the driver says after the first how much is left; else in ever larger ones. */
+static SQLRETURN read_text(wp__value *value, wp__buf *cell, SQLHSTMT handle, SQLUSMALLINT column,
+                           bool *no_memory)
+{
+    size_t wanted = FIRST_PIECE;
+    SQLRETURN rc;
+    cell->len = 0;
+    for (;;) {
+        SQLLEN left = 0;
+        size_t room;
+        if (!reserve(cell, wanted)) {
+            *no_memory = true;
+            return SQL_ERROR;
+        }
+        room = cell->cap - cell->len;
+        rc = SQLGetData(handle, column, SQL_C_CHAR, cell->data + cell->len, (SQLLEN)room, &left);
+        if (!SQL_SUCCEEDED(rc))
+            return rc == SQL_NO_DATA ? SQL_SUCCESS : rc;
+        if (left == SQL_NULL_DATA) {
+            value->type = WP_VALUE_NULL;
+            return rc;
+        }
+        value->type = WP_VALUE_TEXT;
+        if (left != SQL_NO_TOTAL && (size_t)left < room) {
+            cell->len += (size_t)left;
+            return rc;
+        }
+        /* Cut, maybe a few bytes sooner, at a character. */
+        wanted = left == SQL_NO_TOTAL ? cell->cap * 2 : cell->len + (size_t)left + 1;
+        cell->len += strnlen(cell->data + cell->len, room - 1);
+    }
+}
+
+/* The texts of all columns stay until the row has been taken. */
+static wp_status read_row(wp__value *row, odbc_conn *self, const statement *s, const wp_op *op,
+                          wp_error **err)
+{
+    bool no_memory = false;
+    for (SQLSMALLINT c = 0; c < s->columns; c++) {
+        wp__buf *cell = &self->cells[c];
+        SQLUSMALLINT column = (SQLUSMALLINT)(c + 1);
+        SQLRETURN rc = s->number[c] ? read_number(&row[c], s->handle, column)
+                                    : read_text(&row[c], cell, s->handle, column, &no_memory);
+        if (no_memory)
+            return wp__fail_nomem(err);
+        if (!SQL_SUCCEEDED(rc))
+            return fail_statement(self, s->handle, wp__sql_name(op->sql, op->statement),
+                                  op->cls->writes, err);
+        row[c].p = cell->data;
+        row[c].len = cell->len;
+    }
+    return WP_OK;
+}
+
+static wp_status feed_rows(odbc_conn *self, statement *s, wp_op *op, wp_error **err)
+{
+    const char *doing = wp__sql_name(op->sql, op->statement);
+    SQLRETURN rc = describe(s);
+    wp_status st = WP_OK;
+    if (SQL_SUCCEEDED(rc) && (size_t)s->columns != op->columns)
+        return wp__fail(err, WP_E_INTERNAL, "%s returns %d columns, %zu were expected", doing,
+                        (int)s->columns, op->columns);
+    while (st == WP_OK && SQL_SUCCEEDED(rc) && SQL_SUCCEEDED(rc = SQLFetch(s->handle))) {
+        wp__value row[WP__OP_COLUMNS_MAX] = {{0}};
+        if ((st = read_row(row, self, s, op, err)) == WP_OK)
+            st = op->cls->row(op, row, err);
+    }
+    if (st == WP_OK && !done(rc))
+        st = fail_statement(self, s->handle, doing, op->cls->writes, err);
+    return st;
+}
+
+static void trim_cells(odbc_conn *self)
+{
+    for (size_t c = 0; c < WP__OP_COLUMNS_MAX; c++)
+        if (self->cells[c].cap > KEPT_CELL)
+            wp__buf_free(&self->cells[c]);
+}
+
+/* ---- statements --------------------------------------------------------------------------- */
+
+/* The statement that is kept for it, prepared; or `once`, which is not. */
+static wp_status take_statement(statement **out, odbc_conn *self, statement *once, const wp_op *op,
+                                wp_error **err)
+{
+    const char *doing = wp__sql_name(op->sql, op->statement);
+    bool keep = !self->base.lent && wp__store_prepares(self->base.store);
+    statement *s = keep ? &self->prepared[op->statement] : once;
+    wp_status st = WP_OK;
+    *out = s;
+    if (s->handle)
+        return WP_OK;
+    if ((st = open_handle(&s->handle, self, doing, err)) == WP_OK && keep &&
+        !SQL_SUCCEEDED(SQLPrepare(s->handle, (SQLCHAR *)wp__op_text(op)->text, SQL_NTS)))
+        st = fail_statement(self, s->handle, doing, false, err);
+    return st;
+}
+
+static wp_status run_statement(odbc_conn *self, statement *s, bool once, wp_op *op, wp_error **err)
+{
+    const wp__sql_text *text = wp__op_text(op);
+    SQLHSTMT handle = s->handle;
+    SQLRETURN rc;
+    wp_status st = WP_OK;
+    values v;
+    rc = bind(&v, handle, op, text);
+    if (SQL_SUCCEEDED(rc))
+        rc = once ? SQLExecDirect(handle, (SQLCHAR *)text->text, SQL_NTS) : SQLExecute(handle);
+    if (rc == SQL_NO_DATA)
+        return WP_OK;
+    if (SQL_SUCCEEDED(rc) && op->columns) {
+        if ((st = feed_rows(self, s, op, err)) != WP_OK)
+            return st;
+    }
+    if (!SQL_SUCCEEDED(rc) || !done(take_results(handle)))
+        st = fail_statement(self, handle, wp__sql_name(op->sql, op->statement), op->cls->writes,
+                            err);
+    return st;
+}
+
+static wp_status odbc_execute(wp_conn *conn, wp_op *op, wp_error **err)
+{
+    odbc_conn *self = self_of(conn);
+    statement once = {0};
+    statement *s = NULL;
+    wp_status st;
+    if (is_interrupted(self))
+        return fail_interrupted(self, wp__sql_name(op->sql, op->statement), err);
+    st = take_statement(&s, self, &once, op, err);
+    if (st == WP_OK)
+        st = run_statement(self, s, s == &once, op, err);
+    if (once.handle)
+        (void)SQLFreeHandle(SQL_HANDLE_STMT, once.handle);
+    else if (s->handle)
+        (void)SQLFreeStmt(s->handle, SQL_CLOSE);
+    trim_cells(self);
+    self->used_us = wp__real_mono_us();
+    return st;
+}
+
+static wp_status odbc_script(wp_conn *conn, const char *text, wp_error **err)
+{
+    odbc_conn *self = self_of(conn);
+    SQLULEN limit = self->limit_s;
+    wp_status st;
+    if (self->plain.handle)
+        (void)SQLFreeHandle(SQL_HANDLE_STMT, self->plain.handle);
+    self->plain.handle = NULL;
+    self->limit_s = 0; /* a migration takes the time that it takes */
+    st = command(self, text, "script", true, err);
+    if (self->plain.handle)
+        (void)SQLFreeHandle(SQL_HANDLE_STMT, self->plain.handle);
+    self->plain.handle = NULL;
+    self->limit_s = limit;
+    return st;
+}
+
+/* ---- the rest ----------------------------------------------------------------------------- */
+
+/* Drivers notice a lost connection only when they use it. */
+static bool odbc_alive(wp_conn *conn)
+{
+    odbc_conn *self = self_of(conn);
+    if (is_dead(self))
+        return false;
+    return wp__real_mono_us() - self->used_us < PING_AFTER_US ||
+           command(self, "SELECT 1", "ping", false, NULL) == WP_OK;
+}
+
+static void odbc_interrupt(wp_conn *conn)
+{
+    atomic_store(&self_of(conn)->interrupted, true);
+}
+
+static void odbc_close(wp_conn *conn)
+{
+    odbc_conn *self = self_of(conn);
+    if (!conn->lent && self->dbc) {
+        (void)SQLDisconnect(self->dbc); /* frees its statements */
+        (void)SQLFreeHandle(SQL_HANDLE_DBC, self->dbc);
+    }
+    for (size_t c = 0; c < WP__OP_COLUMNS_MAX; c++)
+        wp__buf_free(&self->cells[c]);
+    free(self);
+}
+
+static SQLULEN seconds(int64_t us)
+{
+    return (SQLULEN)((us + 999999) / 1000000);
+}
+
+static int64_t answer_limit(const wp_config *config, wp__open how)
+{
+    int64_t limit = config->answer_ms * 1000;
+    int64_t third = config->worker.lease_ms * 1000 / 3;
+    return how == WP__OPEN_WORKER && third < limit ? third : limit;
+}
+
+/* IM: the driver manager does not know the data source, or has no such driver. */
+static wp_status fail_connect(SQLHDBC dbc, const char *string, wp_error **err)
+{
+    diagnosis d;
+    bool config;
+    diagnose(&d, SQL_HANDLE_DBC, dbc);
+    config = wp__sqlstate_in(d.sqlstate, "IM") || strstr(d.message, "Can't open lib");
+    return wp__fail_db(err, config ? WP_E_CONFIG : WP_E_UNAVAILABLE, d.sqlstate, d.native, !config,
+                       "connect: %s",
+                       wp__odbc_string_betrayed(string, d.message)
+                           ? "refused, with a message that is not shown: it has a secret in it"
+                           : d.message);
+}
+
+static wp_status dial(SQLHDBC *out, const char *string, int64_t connect_ms, wp_error **err)
+{
+    SQLHENV env = environment();
+    SQLHDBC dbc = SQL_NULL_HDBC;
+    wp_status st = WP_OK;
+    if (!env || !SQL_SUCCEEDED(SQLAllocHandle(SQL_HANDLE_DBC, env, &dbc)))
+        return wp__fail_nomem(err);
+    (void)SQLSetConnectAttr(dbc, SQL_ATTR_LOGIN_TIMEOUT,
+                            (SQLPOINTER)(uintptr_t)seconds(connect_ms * 1000),
+                            0); // NOLINT(performance-no-int-to-ptr)
+    if (!SQL_SUCCEEDED(SQLDriverConnect(dbc, NULL, (SQLCHAR *)(uintptr_t)string, SQL_NTS, NULL, 0,
+                                        NULL, SQL_DRIVER_NOPROMPT))) {
+        st = fail_connect(dbc, string, err);
+        (void)SQLFreeHandle(SQL_HANDLE_DBC, dbc);
+        return st;
+    }
+    *out = dbc;
+    return WP_OK;
+}
+
+static bool ask(char *out, size_t size, SQLHDBC dbc, SQLUSMALLINT what)
+{
+    SQLSMALLINT len = 0;
+    out[0] = '\0';
+    return SQL_SUCCEEDED(SQLGetInfo(dbc, what, out, (SQLSMALLINT)size, &len));
+}
+
+/* What is at the other end. */
+static wp_status recognize(const wp__odbc_kind **out, SQLHDBC dbc, wp_status otherwise,
+                           wp_error **err)
+{
+    char dbms[64], driver[64], version[64];
+    if (!ask(dbms, sizeof dbms, dbc, SQL_DBMS_NAME) ||
+        !ask(driver, sizeof driver, dbc, SQL_DRIVER_NAME) ||
+        !ask(version, sizeof version, dbc, SQL_DBMS_VER))
+        return wp__fail(err, WP_E_ARGUMENT, "db is not an open ODBC connection");
+    if (!(*out = wp__odbc_kind_find(dbms, driver)))
+        return wp__fail(err, otherwise,
+                        "the ODBC connection leads to \"%s\" by the driver \"%s\": only PostgreSQL "
+                        "by psqlodbc is known",
+                        dbms, driver);
+    if (strtol(version, NULL, 10) < (*out)->oldest)
+        return wp__fail(err, WP_E_DB, "the server is %s %s; %ld or newer is needed", dbms, version,
+                        (*out)->oldest);
+    return WP_OK;
+}
+
+wp_status wp__odbc_location(char **location, const wp__engine **engine, const char *string,
+                            const wp_config *config, wp_error **err)
+{
+    SQLHDBC dbc = SQL_NULL_HDBC;
+    const wp__odbc_kind *kind = NULL;
+    wp__buf complete = {0};
+    wp_status st = dial(&dbc, string, config->connect_ms, err);
+    if (st != WP_OK)
+        return st;
+    st = recognize(&kind, dbc, WP_E_CONFIG, err);
+    (void)SQLDisconnect(dbc);
+    (void)SQLFreeHandle(SQL_HANDLE_DBC, dbc);
+    if (st != WP_OK)
+        return st;
+    wp__odbc_string_complete(&complete, string, kind, answer_limit(config, WP__OPEN_WORKER) / 1000);
+    *engine = kind->engine;
+    *location = wp__buf_take(&complete);
+    return *location ? WP_OK : wp__fail_nomem(err);
+}
+
+static odbc_conn *conn_new(wp_store *store, SQLHDBC dbc)
+{
+    odbc_conn *self = calloc(1, sizeof *self);
+    if (!self)
+        return NULL;
+    self->base.driver = &wp__odbc_driver;
+    self->base.store = store;
+    self->dbc = dbc;
+    self->used_us = wp__real_mono_us();
+    atomic_init(&self->interrupted, false);
+    return self;
+}
+
+static wp_status odbc_connect(wp_conn **out, wp_store *store, wp__open how, wp_error **err)
+{
+    const wp_config *config = wp__store_config(store);
+    SQLHDBC dbc = SQL_NULL_HDBC;
+    odbc_conn *self;
+    wp_status st = dial(&dbc, wp_store_location(store), config->connect_ms, err);
+    if (st != WP_OK)
+        return st;
+    if (!(self = conn_new(store, dbc))) {
+        (void)SQLDisconnect(dbc);
+        (void)SQLFreeHandle(SQL_HANDLE_DBC, dbc);
+        return wp__fail_nomem(err);
+    }
+    self->limit_s = seconds(answer_limit(config, how));
+    st = recognize(&self->kind, dbc, WP_E_CONFIG, err);
+    if (st == WP_OK && how == WP__OPEN_WORKER && self->kind->engine->steady &&
+        wp__store_prepares(store))
+        st = command(self, self->kind->engine->steady, "connect", false, err);
+    if (st != WP_OK) {
+        odbc_close(&self->base);
+        return st;
+    }
+    *out = &self->base;
+    return WP_OK;
+}
+
+wp_status wp__odbc_lend(wp_conn **out, wp_store *store, void *hdbc, wp_error **err)
+{
+    const wp__odbc_kind *kind = NULL;
+    odbc_conn *self;
+    wp_status st = recognize(&kind, hdbc, WP_E_ARGUMENT, err);
+    if (st == WP_OK && kind->engine != wp__store_engine(store))
+        st = wp__fail(err, WP_E_ARGUMENT, "db is a connection to %s, the store is on %s",
+                      kind->engine->name, wp_store_engine(store));
+    if (st != WP_OK)
+        return st;
+    if (!(self = conn_new(store, hdbc)))
+        return wp__fail_nomem(err);
+    self->base.lent = true;
+    self->kind = kind;
+    *out = &self->base;
+    return WP_OK;
+}
+
+const wp__driver wp__odbc_driver = {
+    .name = "odbc",
+    .style = WP_PARAM_QMARK,
+    .connect = odbc_connect,
+    .close = odbc_close,
+    .alive = odbc_alive,
+    .begin = odbc_begin,
+    .commit = odbc_commit,
+    .rollback = odbc_rollback,
+    .execute = odbc_execute,
+    .script = odbc_script,
+    .interrupt = odbc_interrupt,
+};

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "db/odbc_kind.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/text.h"
+
+/* ---- kinds -------------------------------------------------------------------------------- */
+
+/* psqlodbc: an error aborts the transaction, as it does on the server, and nothing is done about it
+ * behind our back (7.4-0); statements are prepared on the server; results come without a cursor, which
+ * could not take what a WITH ... UPDATE returns; text is UTF-8 in any locale, and stays as it is. */
+static const wp__odbc_setting psqlodbc[] = {{"Protocol", "7.4-0"},
+                                            {"UseServerSidePrepare", "1"},
+                                            {"UseDeclareFetch", "0"},
+                                            {"LFConversion", "0"},
+                                            {"ConnSettings", "{SET client_encoding TO 'UTF8'}"},
+                                            {"KeepaliveTime", "15"},
+                                            {"KeepaliveInterval", "5"},
+                                            {NULL, NULL}};
+
+static const wp__odbc_kind kinds[] = {
+    {.dbms = "PostgreSQL",
+     .driver = "psqlodbc",
+     .engine = &wp__engine_postgresql,
+     .oldest = 12,
+     .settings = psqlodbc,
+     .vanished = {"pqopt", "{fallback_application_name=waypost tcp_user_timeout=%lld}"}},
+};
+
+const wp__odbc_kind *wp__odbc_kind_find(const char *dbms, const char *driver)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcasecmp(dbms, kinds[i].dbms) == 0 &&
+            strncasecmp(driver, kinds[i].driver, strlen(kinds[i].driver)) == 0)
+            return &kinds[i];
+    return NULL;
+}
+
+/* ---- connection strings ------------------------------------------------------------------- */
+
+typedef struct pair {
+    const char *key;
+    size_t key_len;
+    const char *value;
+    size_t value_len;
+} pair;
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static void trim(const char **text, size_t *len)
+{
+    while (*len && is_blank(**text)) {
+        ++*text;
+        --*len;
+    }
+    while (*len && is_blank((*text)[*len - 1]))
+        --*len;
+}
+
+/* Take the next "key=value;" at *at, and move past it. False at the end. */
+static bool next_pair(pair *out, const char **at)
+{
+    const char *p = *at;
+    while (is_blank(*p) || *p == ';')
+        p++;
+    if (!*p)
+        return false;
+    out->key = p;
+    out->key_len = strcspn(p, "=;");
+    p += out->key_len;
+    trim(&out->key, &out->key_len);
+    if (*p == '=')
+        p++;
+    while (is_blank(*p))
+        p++;
+    out->value = p;
+    if (*p == '{') {
+        out->value = ++p;
+        while (*p && (*p != '}' || p[1] == '}'))
+            p += *p == '}' ? 2 : 1;
+        out->value_len = (size_t)(p - out->value);
+        p += strcspn(p, ";");
+    } else {
+        out->value_len = strcspn(p, ";");
+        p += out->value_len;
+        trim(&out->value, &out->value_len);
+    }
+    *at = p;
+    return true;
+}
+
+static bool has_key(const pair *p, const char *key)
+{
+    return p->key_len == strlen(key) && strncasecmp(p->key, key, p->key_len) == 0;
+}
+
+bool wp__odbc_string_find(const char **value, size_t *len, const char *string, const char *key)
+{
+    pair p;
+    while (next_pair(&p, &string))
+        if (has_key(&p, key)) {
+            *value = p.value;
+            *len = p.value_len;
+            return true;
+        }
+    return false;
+}
+
+static bool has(const char *string, const char *key)
+{
+    const char *value;
+    size_t len;
+    return wp__odbc_string_find(&value, &len, string, key);
+}
+
+void wp__odbc_string_complete(wp__buf *out, const char *string, const wp__odbc_kind *kind,
+                              int64_t vanished_ms)
+{
+    wp__buf_text(out, string);
+    for (const wp__odbc_setting *s = kind->settings; s->key; s++)
+        if (!has(string, s->key))
+            wp__buf_fmt(out, ";%s=%s", s->key, s->value);
+    if (!has(string, kind->vanished.key)) {
+        const char *mark = strstr(kind->vanished.value, "%lld");
+        wp__buf_fmt(out, ";%s=", kind->vanished.key);
+        wp__buf_add(out, kind->vanished.value, (size_t)(mark - kind->vanished.value));
+        wp__buf_int(out, vanished_ms);
+        wp__buf_text(out, mark + strlen("%lld"));
+    }
+}
+
+/* True if `message` has `len` bytes of `text` in it. */
+static bool contains(const char *message, const char *text, size_t len)
+{
+    for (; *message; message++)
+        if (strncmp(message, text, len) == 0)
+            return true;
+    return false;
+}
+
+/* Drivers quote what they cannot read: any word of the value is taken for secret. */
+static bool has_word_of(const char *message, const char *value, size_t len)
+{
+    static const char between[] = " \t={}'\"\\";
+    for (size_t pos = 0, end; pos < len; pos = end + 1) {
+        for (end = pos; end < len && !strchr(between, value[end]);)
+            end++;
+        if (end - pos > 2 && contains(message, value + pos, end - pos))
+            return true;
+    }
+    return false;
+}
+
+bool wp__odbc_string_betrayed(const char *string, const char *message)
+{
+    static const char *const secret[] = {"pwd", "password", "pqopt"};
+    pair p;
+    while (next_pair(&p, &string))
+        for (size_t i = 0; i < sizeof secret / sizeof secret[0]; i++)
+            if (has_key(&p, secret[i]) &&
+                ((p.value_len && contains(message, p.value, p.value_len)) ||
+                 has_word_of(message, p.value, p.value_len)))
+                return true;
+    return false;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What differs between the servers and drivers behind ODBC, and the connection strings that lead to
+ * them: "Driver=PostgreSQL Unicode;Servername=db;Pwd={a;b}}c}". */
+#ifndef WP__ODBC_KIND_H
+#define WP__ODBC_KIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "op/engine.h"
+
+typedef struct wp__odbc_setting {
+    const char *key;
+    const char *value;
+} wp__odbc_setting;
+
+typedef struct wp__odbc_kind {
+    const char *dbms;   /* SQL_DBMS_NAME */
+    const char *driver; /* how SQL_DRIVER_NAME begins, whatever the case */
+    const wp__engine *engine;
+    long oldest; /* major version of the server */
+    /* What its connection string needs, unless it is there. */
+    const wp__odbc_setting *settings;
+    /* The setting that ends a connection whose server has vanished; its value is printed with the
+     * milliseconds. */
+    wp__odbc_setting vanished;
+} wp__odbc_kind;
+
+/* The kind that goes by these names; NULL: none that we know. */
+const wp__odbc_kind *wp__odbc_kind_find(const char *dbms, const char *driver);
+
+/* Look a key up, whatever its case. *value is inside `string`, without its braces, but with "}}" for
+ * each "}" of it. False: it is not there. */
+bool wp__odbc_string_find(const char **value, size_t *len, const char *string, const char *key);
+
+/* Append `string` with the settings that it lacks. */
+void wp__odbc_string_complete(wp__buf *out, const char *string, const wp__odbc_kind *kind,
+                              int64_t vanished_ms);
+
+/* True if `message` has a password of `string` in it, or a part of one. */
+bool wp__odbc_string_betrayed(const char *string, const char *message);
+
+#endif
