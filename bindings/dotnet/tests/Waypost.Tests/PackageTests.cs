@@ -153,6 +153,16 @@ public sealed class PackageTests : IDisposable
         Assert.Equal((20L, 20L, "net"), (row.GetInt64(0), row.GetInt64(1), row.GetString(2)));
     }
 
+    [Fact]
+    public void Second_copy_of_SQLite_is_refused()
+    {
+        string output = Run(_folder, "dotnet", Built("TwoCopies", "TwoCopies.dll"), Path.Combine(_folder, "app.db"));
+        string[] lines = output.Split('\n', StringSplitOptions.RemoveEmptyEntries);
+        Assert.Equal(2, lines.Length);
+        Assert.All(lines, line => Assert.StartsWith("refused: two copies of SQLite", line));
+        Assert.All(lines, line => Assert.Contains("libe_sqlite3.so", line));
+    }
+
     // proves: OBX-116
     [Theory]
     [InlineData("return")]
