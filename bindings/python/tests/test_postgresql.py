@@ -11,7 +11,7 @@ from typing import Any, AsyncIterator, Callable, Dict, Iterator, List
 from urllib.parse import urlsplit
 
 import pytest
-from conftest import App
+from conftest import App, until
 
 import waypost
 from waypost import Message
@@ -736,3 +736,52 @@ def test_connection_that_looks_like_asyncpgs(app: App) -> None:
     waypost.drivers.register(Own, waypost.drivers.Asyncpg())
     asyncio.run(main())
     assert app.topics() == ["a"]
+
+
+# ---- stores and workers ---------------------------------------------------------------------
+
+
+# proves: BND-004
+@pytest.mark.parametrize("scheme", ["postgresql+psycopg", "postgres+asyncpg", "sqlite+aiosqlite"])
+def test_url_of_sqlalchemys_is_answered_with_what_to_write(scheme: str) -> None:
+    with pytest.raises(waypost.ConfigError, match="postgresql://USER|sqlite:PATH") as caught:
+        waypost.Store.open(f"{scheme}://me:secret@localhost/db")
+    assert "secret" not in str(caught.value)
+
+
+def test_location_opens_a_connection_and_the_repr_has_no_password(app: App) -> None:
+    parts = urlsplit(app.url)
+    url = parts._replace(netloc=f"{parts.username}:secret@{parts.hostname}:{parts.port}").geturl()
+    for given in (url, f"{app.url}?password=secret&application_name=x"):
+        with waypost.Store.open(given) as store:
+            assert store.location == given
+            psycopg.connect(store.location).close()
+            assert "secret" not in repr(store) and str(parts.hostname) in repr(store)
+
+
+# proves: BND-003
+@pytest.mark.parametrize("is_async", [True, False])
+def test_worker_goes_on_after_its_connections_were_cut(
+    app: App, live: waypost.Store, is_async: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.CRITICAL, "waypost")
+    handled: List[str] = []
+    worker = live.worker(poll_max=0.05, poll_min=0.01)
+
+    async def handle_async(delivery: waypost.Delivery) -> None:
+        handled.append(delivery.payload)
+
+    worker.add_handler(
+        "a", handle_async if is_async else lambda delivery: handled.append(delivery.payload)
+    )
+    connection = app.connect(autocommit=True)
+    with worker:
+        for number in range(5):
+            app.outbox.enqueue("a", str(number), connection=connection)
+            until(lambda: str(number) in handled)
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        until(lambda: live.outbox.stats().total.done == 5)
+    assert set(handled) == set("01234")

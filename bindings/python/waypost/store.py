@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import threading
 import warnings
 from types import TracebackType
@@ -33,6 +34,17 @@ def _option_key(name: str) -> str:
     return "store." + name
 
 
+def _plain_url(url: str) -> str:
+    """Refuses the URLs of SQLAlchemy that name a Python driver, without quoting a password."""
+    found = re.match(r"(postgres|postgresql|sqlite)\+\w+:", url) if isinstance(url, str) else None
+    if found:
+        plain = "sqlite:PATH" if found[1] == "sqlite" else "postgresql://USER@HOST:PORT/DATABASE"
+        raise ConfigError(
+            f"store.url: {found[0][:-1]} names a driver of Python's; Waypost has its own: {plain}"
+        )
+    return url
+
+
 def make_config(
     url: Optional[str],
     clock: Optional[ManualClock],
@@ -44,7 +56,7 @@ def make_config(
     config["log.level"] = _log.level_name(logger)
     config.set_logger(logger)
     if url is not None:
-        config["store.url"] = url
+        config["store.url"] = _plain_url(url)
     if clock is not None:
         config.set_clock(clock)
     for name, value in options.items():
@@ -94,7 +106,7 @@ class Store:
         logger: Optional[logging.Logger] = None,
         **options: OptionValue,
     ) -> Store:
-        """Open the store at `url`, such as "sqlite:app.db".
+        """Open the store at `url`: "sqlite:app.db" or "postgresql://user@host:5432/database".
 
         With `deploy` its tables are created or upgraded; without, they must be there. Further
         options are those of Config.describe(), with "_" for the dot: `worker_lease_ms=60_000` is
@@ -117,7 +129,8 @@ class Store:
     @property
     def location(self) -> str:
         """With what the app opens a connection of its own: the file's path, or a `file:` URI (for
-        sqlite3.connect(..., uri=True)) if the database is in memory."""
+        sqlite3.connect(..., uri=True)) if the database is in memory; on PostgreSQL the URL, with
+        its password."""
         return self._handle.location
 
     @property
@@ -218,7 +231,9 @@ class Store:
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else "open"
-        return f"<waypost.Store {self.id!r} at {self.location!r}, {state}>"
+        location = re.sub(r"(://[^/@]*?:)[^/]*@", r"\1...@", self.location)
+        location = re.sub(r"(?i)([?&](?:ssl)?password=)[^&]*", r"\1...", location)
+        return f"<waypost.Store {self.id!r} at {location!r}, {state}>"
 
 
 def worker_option(key: str, value: Union[OptionValue, Duration]) -> str:
