@@ -780,6 +780,78 @@ static void test_worker__completed_but_never_committed__dead_letter_at_the_limit
     wp_worker_free(worker);
 }
 
+/* How a handler that completes ends, and what must come of it. */
+typedef struct completion {
+    bool commit;
+    bool lose; /* its lease runs out meanwhile, and it is reaped */
+    wp_outcome outcome;
+    wp_status fate;
+    wp_message_status status;
+    wp_counter counter; /* the one that counts it */
+    bed *bed;
+    wp_delivery *delivery;
+} completion;
+
+static wp_outcome complete_as_told(wp_delivery *delivery, void *user)
+{
+    completion *c = user;
+    bed *b = c->bed;
+    c->delivery = wp_delivery_ref(delivery);
+    bed_exec(b, b->engine->begin);
+    WPT_OK(wp_delivery_complete(delivery, b->conn, WPT_ERR));
+    bed_exec(b, c->commit ? b->engine->commit : b->engine->rollback);
+    if (c->lose) {
+        wpt_advance_ms(b->clock, 30000);
+        WPT_OK(wp_outbox_reap(NULL, b->store, WPT_ERR));
+    }
+    return c->outcome;
+}
+
+/* proves: OBX-113, OBX-114 */
+static void test_worker__completed_and_answered_otherwise__the_commit_decides(void **state)
+{
+    completion cases[] = {
+        {true, false, WP_OUTCOME_DONE, WP_OK, WP_MESSAGE_DONE, WP_COUNTER_ACKED, NULL, NULL},
+        {true, false, WP_OUTCOME_RETRY, WP_OK, WP_MESSAGE_DONE, WP_COUNTER_ACKED, NULL, NULL},
+        {true, false, WP_OUTCOME_REJECT, WP_OK, WP_MESSAGE_DONE, WP_COUNTER_ACKED, NULL, NULL},
+        {true, false, WP_OUTCOME_NONE, WP_OK, WP_MESSAGE_DONE, WP_COUNTER_ACKED, NULL, NULL},
+        {true, true, WP_OUTCOME_DONE, WP_OK, WP_MESSAGE_DONE, WP_COUNTER_ACKED, NULL, NULL},
+        {false, false, WP_OUTCOME_RETRY, WP_OK, WP_MESSAGE_READY, WP_COUNTER_ABANDONED, NULL, NULL},
+        {false, false, WP_OUTCOME_REJECT, WP_OK, WP_MESSAGE_FAILED, WP_COUNTER_FAILED, NULL, NULL},
+        {false, false, WP_OUTCOME_DONE, WP_E_LEASE_LOST, WP_MESSAGE_READY, WP_COUNTER_ABANDONED,
+         NULL, NULL},
+        {false, true, WP_OUTCOME_DONE, WP_E_LEASE_LOST, WP_MESSAGE_READY, WP_COUNTER_LEASES_LOST,
+         NULL, NULL},
+        {false, true, WP_OUTCOME_REJECT, WP_E_LEASE_LOST, WP_MESSAGE_READY, WP_COUNTER_LEASES_LOST,
+         NULL, NULL},
+    };
+    static const wp_counter counters[] = {WP_COUNTER_ACKED, WP_COUNTER_ABANDONED, WP_COUNTER_FAILED,
+                                          WP_COUNTER_RELEASED, WP_COUNTER_LEASES_LOST};
+    bed *b = *state;
+    for (size_t i = 0; i < WPT_COUNT(cases); i++) {
+        completion *c = &cases[i];
+        wp_worker *worker = worker_new(b, NULL);
+        size_t handled = 0;
+        const wp_id id = wpt_enqueue(b->store, "t", "x");
+        c->bed = b;
+        handle(worker, "t", complete_as_told, c);
+        WPT_OK(wp_worker_step(&handled, worker, WPT_ERR));
+        assert_int_equal(handled, 1);
+        WPT_STATUS(wp_delivery_settle(c->delivery, 0, WPT_ERR), c->fate);
+        assert_int_equal(wpt_status_of(b->store, &id), c->status);
+        for (size_t j = 0; j < WPT_COUNT(counters); j++)
+            assert_int_equal(wp_worker_counter(worker, counters[j]), counters[j] == c->counter);
+        wp_delivery_free(c->delivery);
+        wp_worker_free(worker);
+        if (c->status == WP_MESSAGE_READY) { /* out of the next one's way */
+            const wp_id owner = wpt_owner(9);
+            wpt_advance_ms(b->clock, 60000);
+            (void)wpt_claim_one(b->store, 9, &id, 1000);
+            WPT_OK(wp_outbox_ack(NULL, b->store, NULL, &owner, &id, NULL, 1, NULL, WPT_ERR));
+        }
+    }
+}
+
 /* ---- for tests ---------------------------------------------------------------------------- */
 
 /* scenario: WRK-116 */
@@ -838,6 +910,7 @@ int main(void)
         BED_TEST(test_stop__handler_does_not_return__the_deadline_holds),
         BED_TEST(test_worker__completed_in_the_apps_transaction__both_or_neither),
         BED_TEST(test_worker__completed_but_never_committed__dead_letter_at_the_limit),
+        BED_TEST(test_worker__completed_and_answered_otherwise__the_commit_decides),
         BED_TEST(test_drain__due_and_later__handles_what_is_due_and_step_handles_one),
     };
     return bed_run(tests, WPT_COUNT(tests));

@@ -570,6 +570,118 @@ static void test_handler__finishes_twice__the_first_counts(void **state)
     assert_int_equal(counter(g, WP_COUNTER_ABANDONED) + counter(g, WP_COUNTER_FAILED), 0);
 }
 
+/* ---- outcomes that may have been written before ------------------------------------------- */
+
+/* Change the message's row as an earlier try of its worker would have. */
+static void write_by_hand(ground *g, const wp_received *m, wp_outcome outcome)
+{
+    const wp_id *owner = &g->worker->owner;
+    size_t changed = 0;
+    switch (outcome) {
+    case WP_OUTCOME_DONE:
+        WPT_OK(wp_outbox_ack(&changed, g->store, NULL, owner, &m->id, NULL, 1, NULL, WPT_ERR));
+        break;
+    case WP_OUTCOME_REJECT:
+        WPT_OK(wp_outbox_fail(&changed, g->store, NULL, owner, &m->id, NULL, 1, NULL, WPT_ERR));
+        break;
+    default:
+        WPT_OK(
+            wp_outbox_abandon(&changed, g->store, NULL, owner, &m->id, NULL, 1, 1, "no", WPT_ERR));
+    }
+    assert_int_equal(changed, 1);
+}
+
+typedef struct doubt {
+    wp_outcome written; /* by the earlier try */
+    wp_outcome outcome; /* what is asked for */
+    bool unsure;
+    bool again; /* and it was claimed again since */
+    wp_status fate;
+} doubt;
+
+/* proves: OBX-113, OBX-114 */
+static void test_flush__earlier_try_of_unknown_outcome__is_looked_up(void **state)
+{
+    static const doubt cases[] = {
+        {WP_OUTCOME_DONE, WP_OUTCOME_DONE, true, false, WP_OK},
+        {WP_OUTCOME_REJECT, WP_OUTCOME_REJECT, true, false, WP_OK},
+        {WP_OUTCOME_RETRY, WP_OUTCOME_RETRY, true, false, WP_OK},
+        {WP_OUTCOME_RETRY, WP_OUTCOME_RETRY, true, true, WP_OK},
+        {WP_OUTCOME_RETRY, WP_OUTCOME_DONE, true, false, WP_E_LEASE_LOST},
+        {WP_OUTCOME_REJECT, WP_OUTCOME_DONE, true, false, WP_E_LEASE_LOST},
+        {WP_OUTCOME_DONE, WP_OUTCOME_RETRY, true, false, WP_E_LEASE_LOST},
+        {WP_OUTCOME_DONE, WP_OUTCOME_DONE, false, false, WP_E_LEASE_LOST},
+        {WP_OUTCOME_RETRY, WP_OUTCOME_RETRY, false, false, WP_E_LEASE_LOST},
+    };
+    static const wp_counter counters[] = {[WP_OUTCOME_DONE] = WP_COUNTER_ACKED,
+                                          [WP_OUTCOME_RETRY] = WP_COUNTER_ABANDONED,
+                                          [WP_OUTCOME_REJECT] = WP_COUNTER_FAILED};
+    ground *g = *state;
+    for (size_t i = 0; i < WPT_COUNT(cases); i++) {
+        const doubt *c = &cases[i];
+        wp_delivery *delivery;
+        wp_id id;
+        size_t claimed = 0;
+        use_pulling(g, NULL);
+        enqueue(g, 1);
+        WPT_OK(wp__worker_plan(g->worker, WPT_ERR));
+        g->worker->manual = true; /* as in a step */
+        WPT_OK(wp__pump_round(g->worker, 1, &claimed, WPT_ERR));
+        wp__mutex_lock(&g->worker->mutex);
+        delivery = wp__dispatch_take(g->worker);
+        wp__mutex_unlock(&g->worker->mutex);
+        assert_non_null(delivery);
+        id = delivery->message->id;
+        write_by_hand(g, delivery->message, c->written);
+        wpt_advance_ms(g->clock, 10);
+        if (c->again)
+            (void)wpt_claim_one(g->store, 9, &id, 1000);
+        WPT_OK(wp_delivery_finish(delivery, c->outcome, NULL, 0, WPT_ERR));
+        delivery->unsure = c->unsure;
+        WPT_OK(wp__pump_round(g->worker, 0, &claimed, WPT_ERR));
+        WPT_STATUS(wp_delivery_settle(delivery, 0, WPT_ERR), c->fate);
+        assert_int_equal(counter(g, counters[c->outcome]), c->fate == WP_OK);
+        assert_int_equal(counter(g, WP_COUNTER_LEASES_LOST), c->fate != WP_OK);
+        wp_delivery_free(delivery);
+        wp__pump_close(g->worker);
+        wp_worker_free(g->worker);
+        g->worker = NULL;
+        wp_store_close(g->store);
+        g->store = wpt_store("sqlite::memory:", g->clock, NULL);
+    }
+}
+
+/* The look-up failed: nobody is told anything yet, and the next round tries again. */
+static void test_flush__could_not_be_looked_up__is_tried_again(void **state)
+{
+    ground *g = *state;
+    wp_delivery *delivery;
+    wp__flush f = {0};
+    size_t claimed = 0;
+    use_pulling(g, NULL);
+    enqueue(g, 1);
+    WPT_OK(wp__worker_plan(g->worker, WPT_ERR));
+    g->worker->manual = true; /* as in a step */
+    WPT_OK(wp__pump_round(g->worker, 1, &claimed, WPT_ERR));
+    wp__mutex_lock(&g->worker->mutex);
+    delivery = wp__dispatch_take(g->worker);
+    wp__mutex_unlock(&g->worker->mutex);
+    WPT_OK(wp_delivery_finish(delivery, WP_OUTCOME_DONE, NULL, 0, WPT_ERR));
+    wp__mutex_lock(&g->worker->mutex);
+    WPT_OK(wp__flush_take(&f, g->worker, WPT_ERR));
+    wp__mutex_unlock(&g->worker->mutex);
+    f.written[0] = WP__NOT_KNOWN;
+    wp__flush_settle(&f, g->worker);
+    wp__flush_free(&f);
+    assert_int_equal(g->worker->writing, 0);
+    WPT_STATUS(wp_delivery_settle(delivery, 0, WPT_ERR), WP_E_TIMEOUT);
+    WPT_OK(wp__pump_round(g->worker, 0, &claimed, WPT_ERR));
+    WPT_OK(wp_delivery_settle(delivery, 0, WPT_ERR));
+    assert_int_equal(counter(g, WP_COUNTER_ACKED), 1);
+    wp_delivery_free(delivery);
+    wp__pump_close(g->worker);
+}
+
 /* ---- counters ----------------------------------------------------------------------------- */
 
 static wp_outcome by_payload(wp_delivery *delivery, void *user)
@@ -1317,6 +1429,8 @@ int main(void)
         GROUND(test_delivery__freed_unfinished__is_retried),
         GROUND(test_delivery__freed_unfinished_at_the_limit__is_a_dead_letter),
         GROUND(test_handler__finishes_twice__the_first_counts),
+        GROUND(test_flush__earlier_try_of_unknown_outcome__is_looked_up),
+        GROUND(test_flush__could_not_be_looked_up__is_tried_again),
         GROUND(test_counters__each_outcome__counts_rows_changed),
         GROUND(test_poll__nothing_there__doubles_to_a_second),
         GROUND(test_poll__work_found__interval_starts_anew),

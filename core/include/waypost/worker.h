@@ -144,14 +144,18 @@ WP_API wp_status wp_worker_next_cancelled(wp_delivery **out, wp_worker *worker, 
 WP_API wp_status wp_delivery_finish(wp_delivery *delivery, wp_outcome outcome, const char *reason,
                                     int64_t delay_ms, wp_error **err);
 /** Wait until the outcome is written.
- * @return WP_OK: it is; WP_E_LEASE_LOST: it changed nothing; WP_E_TIMEOUT; WP_E_STATE: not
- *         finished yet; WP_E_STOPPED. */
+ * @return WP_OK: it is, or the transaction that completed it had committed; WP_E_LEASE_LOST: it
+ *         changed nothing, or that transaction did not commit and DONE became a retry;
+ *         WP_E_TIMEOUT; WP_E_STATE: not finished yet; WP_E_STOPPED. */
 WP_API wp_status wp_delivery_settle(wp_delivery *delivery, int64_t timeout_ms, wp_error **err);
 /** Ack inside the app's transaction on a lent connection, so that the handler's own writes and the
- * ack commit together. Then answer DONE. If the transaction did not commit, DONE becomes a retry.
- * @return WP_OK; WP_E_LEASE_LOST: roll back. */
+ * ack commit together. Then answer DONE. If the transaction did not commit, DONE becomes a retry;
+ * if it did, the message is done, whatever the handler answers.
+ * @return WP_OK; WP_E_LEASE_LOST or WP_E_STOPPED (the worker had to give the delivery up when it
+ *         stopped): roll back; WP_E_STATE: finished already; what the database says. */
 WP_API wp_status wp_delivery_complete(wp_delivery *delivery, wp_conn *conn, wp_error **err);
-/** The same as an operation on a connection of the host's. wp_op_next() gives WP_E_LEASE_LOST. */
+/** The same as an operation on a connection of the host's: wp_op_next() gives WP_E_LEASE_LOST if it
+ * changed nothing, this call the rest. */
 WP_API wp_status wp_delivery_complete_op(wp_op **out, wp_delivery *delivery, wp_error **err);
 /** Take a further reference. */
 WP_API wp_delivery *wp_delivery_ref(wp_delivery *delivery);

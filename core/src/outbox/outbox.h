@@ -101,6 +101,36 @@ void wp__refs_sort(wp__refs *refs);
 /* Append {"seq":claim number, ...} for refs[from..to). */
 void wp__refs_json(wp__buf *out, const wp__refs *refs, size_t from, size_t to);
 
+/* ---- what became of claims ---- */
+
+typedef enum wp__standing {
+    WP__GONE, /* the message is not there any more */
+    WP__HELD, /* still claimed so */
+    WP__DONE, /* finished by this very claim, likewise: */
+    WP__FAILED,
+    WP__GIVEN_BACK /* ready again, or claimed again, or finished by a later claim */
+} wp__standing;
+
+typedef struct wp__standing_row {
+    int64_t seq;
+    int64_t claim_number;
+    int status; /* wp_message_status */
+} wp__standing_row;
+
+typedef struct wp__standing_op {
+    wp_op base;
+    wp__refs refs; /* the claims: fill before it runs */
+    int step;
+    wp__buf json;
+    wp__standing_row *rows; /* the results */
+    size_t row_count;
+    bool sorted;
+} wp__standing_op;
+/* For up to `max` claims. One read. wp__op_fini() it, also when this fails. */
+wp_status wp__standing_op_init(wp__standing_op *op, wp_store *store, size_t max, wp_error **err);
+/* After it has run: where one of the claims stands. */
+wp__standing wp__standing_op_of(wp__standing_op *op, const wp_received *message);
+
 /* ---- reap ---- */
 
 enum { WP__REAP_PAGE = 500 };

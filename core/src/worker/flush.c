@@ -15,7 +15,7 @@ void wp__flush_free(wp__flush *f)
     free(f->items);
     free(f->ops);
     free(f->op_of);
-    free(f->fates);
+    free(f->written);
 }
 
 static bool flush_alloc(wp__flush *f, size_t count)
@@ -23,8 +23,8 @@ static bool flush_alloc(wp__flush *f, size_t count)
     f->items = calloc(count, sizeof(wp_delivery *));
     f->ops = calloc(count, sizeof *f->ops);
     f->op_of = calloc(count, sizeof *f->op_of);
-    f->fates = calloc(count, sizeof *f->fates);
-    return f->items && f->ops && f->op_of && f->fates;
+    f->written = calloc(count, sizeof *f->written);
+    return f->items && f->ops && f->op_of && f->written;
 }
 
 static int64_t delay_of(const wp_delivery *delivery)
@@ -83,26 +83,86 @@ wp_status wp__flush_take(wp__flush *f, wp_worker *worker, wp_error **err)
     return WP_OK;
 }
 
-void wp__flush_return(wp__flush *f, wp_worker *worker)
+void wp__flush_return(wp__flush *f, wp_worker *worker, bool unsure)
 {
     wp__mutex_lock(&worker->mutex);
     worker->writing -= f->count;
-    for (size_t i = 0; i < f->count; i++)
+    for (size_t i = 0; i < f->count; i++) {
+        f->items[i]->unsure = f->items[i]->unsure || unsure;
         wp__list_push(&worker->finished, f->items[i]);
+    }
     wp__mutex_unlock(&worker->mutex);
 }
 
-static void log_outcome(const wp_worker *worker, const wp_delivery *delivery, bool changed)
+/* ---- what came of them -------------------------------------------------------------------- */
+
+/* An outcome that changed nothing, by where its claim stands. */
+static wp__written judge(const wp_delivery *delivery, wp__standing standing)
+{
+    const wp__finish_kind kind = delivery->finish;
+    if (standing == WP__DONE && delivery->completed)
+        return WP__APP_DONE;
+    if (!delivery->unsure)
+        return WP__LOST;
+    return (standing == WP__DONE && kind == WP__FINISH_ACK) ||
+                   (standing == WP__FAILED && kind == WP__FINISH_FAIL) ||
+                   (standing == WP__GIVEN_BACK &&
+                    (kind == WP__FINISH_RETRY || kind == WP__FINISH_RELEASE))
+               ? WP__WRITTEN
+               : WP__LOST;
+}
+
+/* What the statements changed; returns how many must be looked up. */
+static size_t note_changed(wp__flush *f)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < f->count; i++) {
+        const wp_delivery *delivery = f->items[i];
+        if (wp__finish_op_changed(&f->ops[f->op_of[i]], delivery->message))
+            f->written[i] = WP__WRITTEN;
+        else if (delivery->completed || delivery->unsure)
+            f->written[i] = WP__NOT_KNOWN;
+        else
+            f->written[i] = WP__LOST;
+        count += f->written[i] == WP__NOT_KNOWN;
+    }
+    return count;
+}
+
+wp_status wp__flush_look_up(wp__flush *f, wp_worker *worker, wp_error **err)
+{
+    wp__standing_op op;
+    const size_t count = note_changed(f);
+    wp_status st;
+    if (!count)
+        return WP_OK;
+    st = wp__standing_op_init(&op, worker->store, count, err);
+    for (size_t i = 0; i < f->count && st == WP_OK; i++)
+        if (f->written[i] == WP__NOT_KNOWN)
+            st = wp__refs_add(&op.refs, f->items[i]->message->seq,
+                              f->items[i]->message->claim_number, 0, err);
+    if (st == WP_OK)
+        st = wp__conn_run(worker->pump_conn, &op.base, err);
+    for (size_t i = 0; i < f->count && st == WP_OK; i++)
+        if (f->written[i] == WP__NOT_KNOWN)
+            f->written[i] = judge(f->items[i], wp__standing_op_of(&op, f->items[i]->message));
+    wp__op_fini(&op.base);
+    return st;
+}
+
+static void log_outcome(const wp_worker *worker, const wp_delivery *delivery, wp__written written)
 {
     const char *message = "lease lost";
     wp_log_level level = WP_LOG_WARNING;
-    if (changed && delivery->finish == WP__FINISH_RETRY) {
+    if (written == WP__APP_DONE && !delivery->said_done) {
+        message = "handler failed, but its transaction had committed: done";
+    } else if (written == WP__WRITTEN && delivery->finish == WP__FINISH_RETRY) {
         message = "handler failed, will retry";
         level = WP_LOG_ERROR;
-    } else if (changed && delivery->finish == WP__FINISH_FAIL) {
+    } else if (written == WP__WRITTEN && delivery->finish == WP__FINISH_FAIL) {
         message = "dead letter";
         level = WP_LOG_ERROR;
-    } else if (changed) {
+    } else if (written != WP__LOST || delivery->finish == WP__FINISH_RELEASE) {
         return;
     }
     WP__LOG(worker->log, level, message, WP__F_TEXT("StoreId", wp_store_id(worker->store)),
@@ -113,22 +173,26 @@ static void log_outcome(const wp_worker *worker, const wp_delivery *delivery, bo
             WP__F_TEXT("Exception", delivery->reason));
 }
 
-/* What the database did with one outcome: its fate and the counter for it. */
-static wp_status fate_of(wp_worker *worker, const wp_delivery *delivery, bool changed)
+static void count_outcome(wp_worker *worker, const wp_delivery *delivery, wp__written written)
 {
     static const wp_counter counters[] = {[WP__FINISH_ACK] = WP_COUNTER_ACKED,
                                           [WP__FINISH_RETRY] = WP_COUNTER_ABANDONED,
                                           [WP__FINISH_FAIL] = WP_COUNTER_FAILED,
                                           [WP__FINISH_RELEASE] = WP_COUNTER_RELEASED};
-    if (delivery->completed && !changed &&
-        (delivery->finish == WP__FINISH_RETRY || delivery->finish == WP__FINISH_FAIL)) {
-        wp__worker_count(worker, WP_COUNTER_ACKED, 1); /* by the app's own transaction */
-        return WP_OK;
-    }
-    if (changed || delivery->finish != WP__FINISH_RELEASE)
-        log_outcome(worker, delivery, changed);
-    wp__worker_count(worker, changed ? counters[delivery->finish] : WP_COUNTER_LEASES_LOST, 1);
-    return changed && !delivery->completed ? WP_OK : WP_E_LEASE_LOST;
+    wp__worker_count(worker,
+                     written == WP__LOST       ? WP_COUNTER_LEASES_LOST
+                     : written == WP__APP_DONE ? WP_COUNTER_ACKED
+                                               : counters[delivery->finish],
+                     1);
+}
+
+/* What its host is told: DONE that became a retry is not done. */
+static wp_status fate_of(const wp_delivery *delivery, wp__written written)
+{
+    if (written == WP__LOST || (written == WP__WRITTEN && delivery->completed &&
+                                delivery->said_done && delivery->finish != WP__FINISH_ACK))
+        return WP_E_LEASE_LOST;
+    return WP_OK;
 }
 
 /* What was written may be work again: a retry after its delay, and at once what was given back or
@@ -143,20 +207,27 @@ static bool makes_work(const wp_delivery *delivery)
 void wp__flush_settle(wp__flush *f, wp_worker *worker)
 {
     bool made = false;
-    for (size_t i = 0; i < f->count; i++)
-        f->fates[i] = fate_of(worker, f->items[i],
-                              wp__finish_op_changed(&f->ops[f->op_of[i]], f->items[i]->message));
+    for (size_t i = 0; i < f->count; i++) {
+        if (f->written[i] == WP__NOT_KNOWN)
+            continue;
+        log_outcome(worker, f->items[i], f->written[i]);
+        count_outcome(worker, f->items[i], f->written[i]);
+        made = made || makes_work(f->items[i]);
+    }
     wp__mutex_lock(&worker->mutex);
     worker->writing -= f->count;
-    for (size_t i = 0; i < f->count; i++)
-        wp__delivery_settle(f->items[i], f->fates[i]);
+    for (size_t i = 0; i < f->count; i++) {
+        if (f->written[i] == WP__NOT_KNOWN) /* to be looked up again */
+            wp__list_push(&worker->finished, f->items[i]);
+        else
+            wp__delivery_settle(f->items[i], fate_of(f->items[i], f->written[i]));
+    }
     if (f->count)
         wp__cond_broadcast(&worker->settled);
     wp__mutex_unlock(&worker->mutex);
-    for (size_t i = 0; i < f->count; i++) {
-        made = made || makes_work(f->items[i]);
-        wp_delivery_free(f->items[i]); /* the list's reference */
-    }
+    for (size_t i = 0; i < f->count; i++)
+        if (f->written[i] != WP__NOT_KNOWN)
+            wp_delivery_free(f->items[i]); /* the list's reference */
     if (made)
         wp__pump_work_made(worker);
 }

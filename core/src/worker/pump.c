@@ -269,16 +269,19 @@ static wp_status transact(wp_worker *worker, wp__flush *f, wp__group *group, siz
 {
     wp__claim_op claim;
     int64_t sent_at = wp__worker_now(worker);
-    wp_status st = wp__flush_plan(f, worker, err);
+    wp_status looked_up = WP_OK;
+    wp_error *cause = NULL;
+    wp_status st = wp__flush_plan(f, worker, &cause);
     if (group)
         claim_init(&claim, worker, group, count);
     if (st == WP_OK && (f->op_count || group))
-        st = exchange(worker, f, group ? &claim : NULL, err);
+        st = exchange(worker, f, group ? &claim : NULL, &cause);
     if (st != WP_OK) {
-        wp__flush_return(f, worker);
-        if (group && err && wp_error_outcome_unknown(*err))
+        wp__flush_return(f, worker, wp_error_outcome_unknown(cause));
+        if (group && wp_error_outcome_unknown(cause))
             worker->unsure_until = wp__worker_now(worker) + UNSURE_US;
     } else {
+        looked_up = wp__flush_look_up(f, worker, &cause);
         wp__flush_settle(f, worker);
         worker->error_backoff_us = 0;
         worker->worked = true;
@@ -303,7 +306,9 @@ static wp_status transact(wp_worker *worker, wp__flush *f, wp__group *group, siz
     if (group)
         wp__op_fini(&claim.base);
     wp__flush_free(f);
-    return st;
+    if (cause)
+        wp__error_move(err, cause);
+    return st == WP_OK ? looked_up : st;
 }
 
 /* Every group polls now: a probe finds out what is due and when. */

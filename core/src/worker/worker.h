@@ -83,6 +83,8 @@ struct wp_delivery {
     char *reason;
     int64_t delay_us; /* 0: backoff */
     bool completed;   /* acked in a transaction of the app's */
+    bool said_done;   /* what the host finished it with, whatever came of that */
+    bool unsure;      /* its outcome may have been written, though the commit failed */
     bool lost;        /* the database said so, or its timeout was ignored */
     bool timed_out;
     wp_status fate;
@@ -219,6 +221,14 @@ void *wp__dispatch_self(void);
 bool wp__dispatch_is_thread_of(const wp_worker *worker);
 
 /* ---- flush.c ---- */
+/* What came of an outcome. */
+typedef enum wp__written {
+    WP__LOST,     /* it changed nothing, and never did */
+    WP__WRITTEN,  /* now, or by an earlier try */
+    WP__APP_DONE, /* the app's own transaction had acked it */
+    WP__NOT_KNOWN /* it changed nothing, and why is not known yet */
+} wp__written;
+
 /* The outcomes of one transaction. */
 typedef struct wp__flush {
     wp_delivery **items;
@@ -226,7 +236,7 @@ typedef struct wp__flush {
     wp__finish_op *ops;
     size_t op_count;
     size_t *op_of; /* item -> op */
-    wp_status *fates;
+    wp__written *written;
 } wp__flush;
 /* Whether waiting for more outcomes would help no one; if not yet, *deadline comes no later than
  * when it will. @locks mutex */
@@ -235,10 +245,13 @@ bool wp__flush_is_due(const wp_worker *worker, int64_t now, int64_t *deadline);
 wp_status wp__flush_take(wp__flush *f, wp_worker *worker, wp_error **err);
 /* Make operations of what was taken. */
 wp_status wp__flush_plan(wp__flush *f, wp_worker *worker, wp_error **err);
-/* They have run: count, log, and settle the deliveries. */
+/* They have run: look up those that changed nothing though they may count: acked by the app, or
+ * written by an earlier try. */
+wp_status wp__flush_look_up(wp__flush *f, wp_worker *worker, wp_error **err);
+/* Then count, log, and settle the deliveries; put those back that could not be looked up. */
 void wp__flush_settle(wp__flush *f, wp_worker *worker);
-/* They have not: put the outcomes back, to be tried again. */
-void wp__flush_return(wp__flush *f, wp_worker *worker);
+/* They have not run: put the outcomes back, to be tried again. `unsure`: or perhaps they have. */
+void wp__flush_return(wp__flush *f, wp_worker *worker, bool unsure);
 void wp__flush_free(wp__flush *f);
 
 /* ---- pump.c ---- */
