@@ -15,10 +15,10 @@ public sealed class ManualClock : IDisposable
     public DateTimeOffset UtcNow => Times.FromUs(Handle.UtcUs);
 
     /// <summary>Move wall clock and elapsed time forward; whatever waits for that, wakes.</summary>
-    public void Advance(TimeSpan time) => Handle.AdvanceUs((long)time.TotalMicroseconds);
+    public void Advance(TimeSpan time) => Handle.AdvanceUs(time.Ticks / TimeSpan.TicksPerMicrosecond);
 
     /// <summary>Move the wall clock alone, forward or back, as when an administrator sets it.</summary>
-    public void Jump(TimeSpan time) => Handle.JumpUs((long)time.TotalMicroseconds);
+    public void Jump(TimeSpan time) => Handle.JumpUs(time.Ticks / TimeSpan.TicksPerMicrosecond);
 
     /// <summary>Let go of it. Stores that were opened with it keep it.</summary>
     public void Dispose() => Handle.Dispose();

@@ -19,7 +19,7 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
     private const long OftenMs = 200;
     private const double HeldLongUs = 100;
     private const int BlockedMs = 5;
-    private static readonly TimeSpan AtExit = TimeSpan.FromSeconds(2);
+    private const int AtExitMs = 1000;
     private static readonly TimeSpan LongestStop = TimeSpan.FromDays(1);
 
     /// <summary>The worker whose handler is running in this context.</summary>
@@ -449,8 +449,15 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
     /// <summary>Give unstarted work back before the process ends.</summary>
     private static void StopAtExit()
     {
-        foreach (OutboxWorker worker in Started.Keys)
-            worker.StopOnThread((long)AtExit.TotalMilliseconds / 2).Wait(AtExit);
+        try
+        {
+            Task.WaitAll(
+                Started.Keys.Select(worker => worker.StopOnThread(AtExitMs)).ToArray(), 2 * AtExitMs);
+        }
+        catch (AggregateException)
+        {
+            // A worker that was disposed of at the same time.
+        }
     }
 
     /// <summary>Stop with ten seconds for running handlers, and free.</summary>

@@ -418,6 +418,18 @@ namespace Waypost.Tests
             Assert.Empty(await Bed.ClaimPayloadsAsync());
         }
 
+        // scenario: OUT-022
+        // proves: OBX-022
+        [Fact]
+        public async Task Claim_in_the_form_of_ids()
+        {
+            Guid owner = WaypostStore.NewId();
+            Guid id = await Outbox.EnqueueAsync("a", "1");
+            Assert.Equal([id], await Outbox.ClaimAsync(owner, leaseSeconds: 30, batchSize: 50));
+            Assert.Equal(Now + 30 * Second, (await Outbox.GetAsync(id)).LockedUntilUtc);
+            Assert.Equal(1, await Outbox.AckAsync(owner, [id]));
+        }
+
         // scenario: OUT-023
         // proves: OBX-019..021
         [Fact]
