@@ -7,7 +7,8 @@
  *   load.c       stores and databases, filled
  *   raw.c        the same work by plain libsqlite3: the statements of sql/ as they are
  *   raw_rows.c   and row by row, as an app might write it by hand
- *   enqueue.c, claim.c, handlers.c, kept.c, latency.c, footprint.c, python.c, dotnet.c   the benchmarks
+ *   enqueue.c, claim.c, handlers.c, kept.c, latency.c, footprint.c, python.c, dotnet.c,
+ *   postgresql.c   the benchmarks
  *
  * Nothing here goes on after an error: it says what went wrong and exits with 1. */
 #ifndef BENCH_H
@@ -27,6 +28,7 @@ typedef struct bench_options {
     int rounds;
     const char *python; /* an interpreter that has the binding; NULL: none */
     const char *dotnet; /* bench/dotnet, built; NULL: none */
+    const char *peers;  /* bench/peers, installed; NULL: none */
     const char *json;   /* a file to write the figures to, or NULL */
 } bench_options;
 extern bench_options bench_opt;
@@ -177,6 +179,7 @@ void bench_memory(void);
 void bench_idle(void);
 void bench_python(void);
 void bench_dotnet(void);
+void bench_postgresql(void);
 
 /* Handle `count` messages that are there with a C worker on `threads` threads; returns messages
  * a second, from the start to the last outcome written. marks (may be NULL) gets the time at each

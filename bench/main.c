@@ -23,6 +23,7 @@ static const struct {
     {"backlog", bench_backlog, "200,000 messages that wait"},
     {"reader", bench_reader, "a reader that holds up the write-ahead log"},
     {"memory", bench_memory, "peak memory under load"},
+    {"postgresql", bench_postgresql, "all of this on PostgreSQL; --peers: beside other job queues"},
     {"idle", bench_idle, "what a worker costs that has nothing to do"},
 };
 enum { BENCHMARKS = sizeof benchmarks / sizeof benchmarks[0] };
@@ -48,7 +49,7 @@ static int usage(FILE *file)
 {
     (void)fputs(
         "waypost_bench [NAME...] [--full] [--rounds N] [--json FILE] [--python PROGRAM]\n"
-        "              [--dotnet HANDLERS.DLL]\n"
+        "              [--dotnet HANDLERS.DLL] [--peers DIRECTORY]\n"
         "\n"
         "  --full      1,000,000 finished messages, more samples of latency, half a minute idle\n"
         "  --rounds N  take N samples of each figure (1 to 50), 5 by default\n"
@@ -88,6 +89,8 @@ static int read_options(int argc, char **argv, bool chosen[BENCHMARKS])
             bench_opt.python = argv[++i];
         } else if (value && strcmp(argv[i], "--dotnet") == 0) {
             bench_opt.dotnet = argv[++i];
+        } else if (value && strcmp(argv[i], "--peers") == 0) {
+            bench_opt.peers = argv[++i];
         } else {
             return usage(stderr) + 1;
         }
