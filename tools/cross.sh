@@ -13,6 +13,10 @@ out=$(build release cross_c) || { echo "$out"; exit 1; }
 server=${WAYPOST_TEST_POSTGRESQL%/*}
 database=cross_$$
 psql -q "$WAYPOST_TEST_POSTGRESQL" -c "CREATE DATABASE $database TEMPLATE template0"
+export DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_NOLOGO=1 MSBUILDDISABLENODEREUSE=1
+tools/dotnet.sh --build
+dotnet build tests/cross/dotnet -c Release -v quiet --nologo -o build/cross/dotnet
 commands=("c=$PWD/build/release/tests/cross_c"
-    "python=$PWD/build/venv/bin/python $PWD/tests/cross/cross.py")
+    "python=$PWD/build/venv/bin/python $PWD/tests/cross/cross.py"
+    "dotnet=dotnet $folder/dotnet/cross_dotnet.dll")
 build/venv/bin/python tests/cross/run.py "$folder" "${commands[@]}" --postgresql "$server/$database"
