@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package waypost
+
+// The files native*.go are the only ones that touch C. Each call passes the address of its own
+// error, and whoever owns an object keeps it in a handle. C gets numbers (cgo.Handle) in place of
+// pointers to Go memory.
+
+/*
+#cgo pkg-config: waypost
+#include "native.h"
+*/
+import "C"
+
+import (
+	"encoding/json"
+	"runtime"
+	"runtime/cgo"
+	"unsafe"
+
+	"waypost/internal/live"
+)
+
+// ---- errors ---------------------------------------------------------------------------------
+
+func statusName(status Status) string {
+	return C.GoString(C.wp_status_name(C.wp_status(status)))
+}
+
+// failed makes a Go error of a status and what came with it, which is freed.
+func failed(status C.wp_status, err *C.wp_error) error {
+	if status == C.WP_OK {
+		return nil
+	}
+	if err == nil {
+		return &Error{Status: Status(status), Message: statusName(Status(status))}
+	}
+	defer C.wp_error_free(err)
+	return &Error{
+		Status:         Status(status),
+		Message:        C.GoString(C.wp_error_message(err)),
+		SQLState:       C.GoString(C.wp_error_sqlstate(err)),
+		NativeCode:     int64(C.wp_error_native_code(err)),
+		Retriable:      C.wp_error_retriable(err) != 0,
+		OutcomeUnknown: C.wp_error_outcome_unknown(err) != 0,
+	}
+}
+
+// ---- text -----------------------------------------------------------------------------------
+
+// cText is a text for one call: nil for "" if it is optional.
+type cText struct{ ptr *C.char }
+
+func newText(text string) cText { return cText{C.CString(text)} }
+
+func optionalText(text string) cText {
+	if text == "" {
+		return cText{}
+	}
+	return newText(text)
+}
+
+func (t cText) free() {
+	if t.ptr != nil {
+		C.free(unsafe.Pointer(t.ptr))
+	}
+}
+
+func ownedText(text *C.char) string {
+	defer C.wp_text_free(text)
+	return C.GoString(text)
+}
+
+// bytesOf is C's view of a slice, never NULL.
+func bytesOf(data []byte) *C.char {
+	if len(data) == 0 {
+		return &noBytes
+	}
+	return (*C.char)(unsafe.Pointer(unsafe.SliceData(data)))
+}
+
+var noBytes C.char
+
+// ---- values that C refers to ----------------------------------------------------------------
+
+func newUser(value any) C.uintptr_t {
+	live.Handles.Add(1)
+	return C.uintptr_t(cgo.NewHandle(value))
+}
+
+//export waypostOnDestroy
+func waypostOnDestroy(user C.uintptr_t) {
+	cgo.Handle(user).Delete()
+	live.Handles.Add(-1)
+}
+
+func registrationOf(user C.uintptr_t) *registration {
+	return cgo.Handle(user).Value().(*registration)
+}
+
+//export waypostOnLog
+func waypostOnLog(user C.uintptr_t, level C.int, message, fields *C.char) {
+	defer func() { _ = recover() }() // a log that fails must not fail the call that it is about
+	log := cgo.Handle(user).Value().(func(int, string, string))
+	log(int(level), C.GoString(message), C.GoString(fields))
+}
+
+// ---- ids ------------------------------------------------------------------------------------
+
+// NewID makes a fresh id.
+func NewID() ID {
+	var out C.wp_id
+	C.wp_id_new(&out)
+	return idOf(out)
+}
+
+// ParseID reads the form of 36 characters, in either case.
+func ParseID(text string) (ID, error) {
+	if err := checkText("id", text); err != nil {
+		return ID{}, err
+	}
+	var (
+		out C.wp_id
+		err *C.wp_error
+	)
+	c := newText(text)
+	defer c.free()
+	if status := C.wp_id_parse(&out, c.ptr, &err); status != C.WP_OK {
+		return ID{}, failed(status, err)
+	}
+	return idOf(out), nil
+}
+
+func idOf(id C.wp_id) ID { return *(*ID)(unsafe.Pointer(&id)) }
+
+func (id *ID) c() *C.wp_id { return (*C.wp_id)(unsafe.Pointer(id)) }
+
+// Version is the core's version, "major.minor.patch".
+func Version() string { return C.GoString(C.wp_version()) }
+
+// ---- configuration --------------------------------------------------------------------------
+
+// DescribeOptions gives the whole table of options as Markdown.
+func DescribeOptions() (string, error) {
+	var (
+		out *C.char
+		err *C.wp_error
+	)
+	if status := C.wp_config_describe(&out, &err); status != C.WP_OK {
+		return "", failed(status, err)
+	}
+	return ownedText(out), nil
+}
+
+type nativeConfig struct{ handle }
+
+func newConfig() (*nativeConfig, error) {
+	var (
+		out *C.wp_config
+		err *C.wp_error
+	)
+	if status := C.wp_config_new(&out, &err); status != C.WP_OK {
+		return nil, failed(status, err)
+	}
+	config := &nativeConfig{}
+	config.own(unsafe.Pointer(out), "configuration", func(ptr unsafe.Pointer) {
+		C.wp_config_free((*C.wp_config)(ptr))
+	})
+	return config, nil
+}
+
+func (c *nativeConfig) set(key, value string) error {
+	for _, text := range []string{key, value} {
+		if err := checkText("the option "+key, text); err != nil {
+			return err
+		}
+	}
+	ptr, e := c.use()
+	if e != nil {
+		return e
+	}
+	defer c.unuse()
+	var err *C.wp_error
+	k, v := newText(key), newText(value)
+	defer k.free()
+	defer v.free()
+	return failed(C.wp_config_set((*C.wp_config)(ptr), k.ptr, v.ptr, &err), err)
+}
+
+func (c *nativeConfig) get(key string) (string, error) {
+	ptr, e := c.use()
+	if e != nil {
+		return "", e
+	}
+	defer c.unuse()
+	var (
+		out *C.char
+		err *C.wp_error
+	)
+	k := newText(key)
+	defer k.free()
+	if status := C.wp_config_get(&out, (*C.wp_config)(ptr), k.ptr, &err); status != C.WP_OK {
+		return "", failed(status, err)
+	}
+	return ownedText(out), nil
+}
+
+func (c *nativeConfig) loadJSON(text string) error {
+	if err := checkText("the JSON text", text); err != nil {
+		return err
+	}
+	ptr, e := c.use()
+	if e != nil {
+		return e
+	}
+	defer c.unuse()
+	var err *C.wp_error
+	t := newText(text)
+	defer t.free()
+	return failed(C.wp_config_load_json((*C.wp_config)(ptr), t.ptr, &err), err)
+}
+
+func (c *nativeConfig) loadEnv() error {
+	ptr, e := c.use()
+	if e != nil {
+		return e
+	}
+	defer c.unuse()
+	var err *C.wp_error
+	return failed(C.wp_config_load_env((*C.wp_config)(ptr), &err), err)
+}
+
+func (c *nativeConfig) setLog(log func(level int, message, fields string)) error {
+	ptr, e := c.use()
+	if e != nil {
+		return e
+	}
+	defer c.unuse()
+	var err *C.wp_error
+	return failed(C.wpg_config_set_log((*C.wp_config)(ptr), newUser(log), &err), err)
+}
+
+func (c *nativeConfig) setClock(clock *ManualClock) error {
+	ptr, e := c.use()
+	if e != nil {
+		return e
+	}
+	defer c.unuse()
+	tick, e := clock.h.use()
+	if e != nil {
+		return e
+	}
+	defer clock.h.unuse()
+	var err *C.wp_error
+	return failed(C.wp_config_set_clock((*C.wp_config)(ptr), (*C.wp_clock)(tick), &err), err)
+}
+
+func deploySchema(config *nativeConfig) error {
+	ptr, e := config.use()
+	if e != nil {
+		return e
+	}
+	defer config.unuse()
+	var err *C.wp_error
+	return failed(C.wp_schema_deploy((*C.wp_config)(ptr), &err), err)
+}
+
+// ---- clocks ---------------------------------------------------------------------------------
+
+func newClock(us int64) (*ManualClock, error) {
+	var (
+		out *C.wp_clock
+		err *C.wp_error
+	)
+	if status := C.wp_clock_new_manual(&out, C.int64_t(us), &err); status != C.WP_OK {
+		return nil, failed(status, err)
+	}
+	clock := &ManualClock{}
+	clock.h.own(unsafe.Pointer(out), "clock", func(ptr unsafe.Pointer) {
+		C.wp_clock_free((*C.wp_clock)(ptr))
+	})
+	runtime.SetFinalizer(clock, (*ManualClock).Close)
+	return clock, nil
+}
+
+func (c *ManualClock) advanceUS(us int64) error {
+	ptr, e := c.h.use()
+	if e != nil {
+		return e
+	}
+	defer c.h.unuse()
+	var err *C.wp_error
+	return failed(C.wp_clock_advance_us((*C.wp_clock)(ptr), C.int64_t(us), &err), err)
+}
+
+func (c *ManualClock) jumpUS(us int64) error {
+	ptr, e := c.h.use()
+	if e != nil {
+		return e
+	}
+	defer c.h.unuse()
+	var err *C.wp_error
+	return failed(C.wp_clock_jump_us((*C.wp_clock)(ptr), C.int64_t(us), &err), err)
+}
+
+func (c *ManualClock) us() int64 {
+	ptr, err := c.h.use()
+	if err != nil {
+		return 0
+	}
+	defer c.h.unuse()
+	return int64(C.wp_clock_utc_us((*C.wp_clock)(ptr)))
+}
+
+// ---- messages -------------------------------------------------------------------------------
+
+type cMessages []*C.wp_message
+
+// newMessages makes messages of C's; the caller frees them.
+func newMessages(messages []Message) (cMessages, error) {
+	made := make(cMessages, 0, len(messages))
+	for i := range messages {
+		one, err := newMessage(&messages[i])
+		if err != nil {
+			made.free()
+			return nil, err
+		}
+		made = append(made, one)
+	}
+	return made, nil
+}
+
+func (m cMessages) free() {
+	for _, one := range m {
+		C.wp_message_free(one)
+	}
+}
+
+func newMessage(m *Message) (*C.wp_message, error) {
+	if m.Payload == nil {
+		return nil, failure(ErrArgument, "the payload is nil")
+	}
+	if m.Delay != 0 && !m.Due.IsZero() {
+		return nil, failure(ErrArgument, "due and delay exclude each other")
+	}
+	texts, e := m.texts()
+	if e != nil {
+		return nil, e
+	}
+	var (
+		set               C.int
+		due, delay, until C.int64_t
+	)
+	if !m.Due.IsZero() {
+		set |= C.WPG_DUE
+		due = C.int64_t(toUS(m.Due))
+	}
+	if m.Delay != 0 {
+		set |= C.WPG_DELAY
+		delay = C.int64_t(toMS(m.Delay))
+	}
+	if !m.Expires.IsZero() {
+		set |= C.WPG_EXPIRES
+		until = C.int64_t(toUS(m.Expires))
+	}
+	var (
+		out *C.wp_message
+		err *C.wp_error
+	)
+	status := C.wpg_message_new(&out, bytesOf(texts), C.size_t(len(m.Headers)), bytesOf(m.Payload),
+		C.size_t(len(m.Payload)), set, due, delay, until, &err)
+	return out, failed(status, err)
+}
+
+// received copies a message out of C's memory. topic is its topic, if the caller has it.
+func received(out *Received, m *C.wpg_received, topic string) {
+	out.ID = idOf(m.id)
+	out.Topic = topic
+	if topic == "" {
+		out.Topic = C.GoStringN(m.topic, C.int(m.topic_len))
+	}
+	out.Payload = make([]byte, int(m.payload_len))
+	copy(out.Payload, unsafe.Slice((*byte)(unsafe.Pointer(m.payload)), int(m.payload_len)))
+	if m.correlation_id != nil {
+		out.CorrelationID = C.GoString(m.correlation_id)
+	}
+	if m.ordering_key != nil {
+		out.OrderingKey = C.GoString(m.ordering_key)
+	}
+	if headers := C.GoString(m.headers); headers != "{}" {
+		_ = json.Unmarshal([]byte(headers), &out.Headers) // the core's own JSON
+	}
+	out.Attempt = int64(m.attempt)
+	out.ClaimNumber = int64(m.claim_number)
+	out.Created = fromUS(int64(m.created_us))
+	out.Due = fromUS(int64(m.due_us))
+	out.Expires = fromOptionalUS(int64(m.expires_us))
+}
