@@ -12,6 +12,7 @@ packages=(
     python3-cffi python3-pytest python3-sqlalchemy python3-aiosqlite mypy
     python3-psycopg python3-psycopg2 python3-asyncpg python3-pyodbc python3-django
     swig unixodbc odbc-postgresql
+    golang-1.23-go golang-1.23-src golang-github-mattn-go-sqlite3-dev golang-github-lib-pq-dev
 )
 
 command -v npm >/dev/null || packages+=(nodejs npm) # the demo's documents come from npm
@@ -42,6 +43,13 @@ if [[ " ${missing[*]} " == *" postgresql "* ]] && [ ! -e /etc/postgresql-common/
     "${as_root[@]}" mkdir -p /etc/postgresql-common
     echo "create_main_cluster = false" |
         "${as_root[@]}" tee /etc/postgresql-common/createcluster.conf >/dev/null
+fi
+# Debian 12's Go is too old: a newer one is in its backports.
+if [[ " ${missing[*]} " == *" golang-1.23-"* ]] &&
+    ! grep -rqs bookworm-backports /etc/apt/sources.list /etc/apt/sources.list.d; then
+    uri=$(apt-get indextargets --format '$(SITE)' 'Codename: bookworm' 'Component: main' | head -n 1)
+    echo "deb $uri bookworm-backports main" |
+        "${as_root[@]}" tee /etc/apt/sources.list.d/waypost-backports.list >/dev/null
 fi
 "${as_root[@]}" apt-get update -qq
 "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}"

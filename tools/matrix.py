@@ -16,6 +16,7 @@ REQUIREMENTS = ROOT / "tests" / "requirements.tsv"
 LANGUAGES = {
     "c": ("tests/conformance", "*.c", ["sqlite"]),
     "dotnet": ("bindings/dotnet/tests", "*.cs", ["sqlite", "postgresql"]),
+    "go": ("bindings/go/tests", "*.go", ["sqlite", "postgresql"]),
     "python": ("bindings/python/tests", "*.py", ["sqlite", "postgresql"]),
 }
 ROW = re.compile(r"^\| ([A-Z]{3}-\d{3}) \| ([^|]+) \| ([^|]+) \|$", re.M)

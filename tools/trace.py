@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "tests" / "requirements.tsv"
 COLUMNS = ["id", "area", "state", "title", "tests"]
 # the last form: a long name on a line of its own
-TEST = re.compile(r"\s*(?:static void |void |async def |def |^)(test_\w+)\(")
+TEST = re.compile(r"\s*(?:static void |void |async def |def |func |^)((?:test_|Test[A-Z])\w+)\(")
 CSHARP = re.compile(r"\s*public (?:void|async Task|Task) (\w+)\(")
 RANGE = re.compile(r"([A-Z]{3,4})-(\d{3})(?:\.\.(?:[A-Z]{3,4}-)?(\d{3}))?")
 NEAR = 80  # lines from a comment to its test: decorators can be long
@@ -96,7 +96,7 @@ def main() -> int:
     tests = Tests()
     files = [p for p in (ROOT / "tests").rglob("*") if p.suffix in (".c", ".sh")]
     folders = (ROOT / "bindings").glob("*/tests")
-    files += [p for d in folders for p in d.rglob("*") if p.suffix in (".py", ".cs")]
+    files += [p for d in folders for p in d.rglob("*") if p.suffix in (".py", ".cs", ".go")]
     for path in sorted(files):
         tests.read(path)
     faults = tests.faults

@@ -71,12 +71,8 @@ func failure(kind error, format string, args ...any) error {
 // ---- what a handler answers -----------------------------------------------------------------
 
 // ErrDeferred is what a handler returns that finishes its delivery later, from any goroutine, with
-// Done, Retry, Reject or Release.
+// Done, Retry or Reject.
 var ErrDeferred = errors.New("waypost: the delivery is finished later")
-
-// ErrRelease is what a handler returns that has not begun its work: the message is given back at
-// once, and it does not count as an attempt.
-var ErrRelease = errors.New("waypost: the message is given back")
 
 type retryError struct {
 	err   error

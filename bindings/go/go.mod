@@ -1,3 +1,3 @@
 module waypost
 
-go 1.21
+go 1.22

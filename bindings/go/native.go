@@ -162,11 +162,7 @@ func newConfig() (*nativeConfig, error) {
 	if status := C.wp_config_new(&out, &err); status != C.WP_OK {
 		return nil, failed(status, err)
 	}
-	config := &nativeConfig{}
-	config.own(unsafe.Pointer(out), "configuration", func(ptr unsafe.Pointer) {
-		C.wp_config_free((*C.wp_config)(ptr))
-	})
-	return config, nil
+	return ownConfig(out), nil
 }
 
 func (c *nativeConfig) set(key, value string) error {
@@ -395,4 +391,30 @@ func received(out *Received, m *C.wpg_received, topic string) {
 	out.Created = fromUS(int64(m.created_us))
 	out.Due = fromUS(int64(m.due_us))
 	out.Expires = fromOptionalUS(int64(m.expires_us))
+}
+
+// copy makes a configuration with the same options, log and clock.
+func (c *nativeConfig) copy() (*nativeConfig, error) {
+	ptr, e := c.use()
+	if e != nil {
+		return nil, e
+	}
+	defer c.unuse()
+	var (
+		out *C.wp_config
+		err *C.wp_error
+	)
+	if status := C.wp_config_copy(&out, (*C.wp_config)(ptr), &err); status != C.WP_OK {
+		return nil, failed(status, err)
+	}
+	return ownConfig(out), nil
+}
+
+func ownConfig(ptr *C.wp_config) *nativeConfig {
+	config := &nativeConfig{}
+	config.own(unsafe.Pointer(ptr), "configuration", func(ptr unsafe.Pointer) {
+		C.wp_config_free((*C.wp_config)(ptr))
+	})
+	runtime.SetFinalizer(config, func(c *nativeConfig) { c.close() })
+	return config
 }

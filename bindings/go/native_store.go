@@ -29,6 +29,7 @@ func openStore(config *nativeConfig) (*Store, error) {
 	store := &Store{
 		id:       C.GoString(C.wp_store_id(out)),
 		location: C.GoString(C.wp_store_location(out)),
+		engine:   C.GoString(C.wp_store_engine(out)),
 	}
 	store.h.own(unsafe.Pointer(out), "store", func(ptr unsafe.Pointer) {
 		C.wp_store_close((*C.wp_store)(ptr))
@@ -85,7 +86,7 @@ func (s *Store) enqueueOp(messages []Message) (*operation, error) {
 	if status != C.WP_OK {
 		return nil, failed(status, err)
 	}
-	return newOperation(out), nil
+	return newOperation(out, s.engine)
 }
 
 // ---- operations -----------------------------------------------------------------------------
@@ -96,10 +97,22 @@ const roomForParams = 24
 type operation struct {
 	op     *C.wp_op
 	params []C.wpg_param
+	bytes  bool // the engine has columns of bytes; else its drivers give text as bytes
 }
 
-func newOperation(op *C.wp_op) *operation {
-	return &operation{op, make([]C.wpg_param, roomForParams)}
+// newOperation takes over op and writes parameters as the engine's Go drivers want them.
+func newOperation(op *C.wp_op, engine string) (*operation, error) {
+	var err *C.wp_error
+	o := &operation{op, make([]C.wpg_param, roomForParams), engine == "sqlite"}
+	style := C.wp_paramstyle(C.WP_PARAM_QMARK)
+	if engine == "postgresql" {
+		style = C.WP_PARAM_NUMERIC
+	}
+	if status := C.wp_op_set_paramstyle(op, style, &err); status != C.WP_OK {
+		o.free()
+		return nil, failed(status, err)
+	}
+	return o, nil
 }
 
 func (o *operation) free() { C.wp_op_free(o.op) }
@@ -158,10 +171,17 @@ func (o *operation) feed(values []any) error {
 			status = C.wp_op_feed_int64(o.op, C.int64_t(v), &err)
 		case int:
 			status = C.wp_op_feed_int64(o.op, C.int64_t(v), &err)
+		case [16]byte: // pgx gives a uuid so
+			text := ID(v).String()
+			status = C.wp_op_feed_text(o.op, bytesOf([]byte(text)), C.size_t(len(text)), &err)
 		case string:
 			text := (*C.char)(unsafe.Pointer(unsafe.StringData(v)))
 			status = C.wp_op_feed_text(o.op, text, C.size_t(len(v)), &err)
 		case []byte:
+			if !o.bytes {
+				status = C.wp_op_feed_text(o.op, bytesOf(v), C.size_t(len(v)), &err)
+				break
+			}
 			data := unsafe.Pointer(bytesOf(v))
 			status = C.wp_op_feed_bytes(o.op, data, C.size_t(len(v)), &err)
 		default:
@@ -318,7 +338,7 @@ func (s *Store) ackOp(owner ID, c *claims, worker string) (*operation, error) {
 	if status != C.WP_OK {
 		return nil, failed(status, err)
 	}
-	return newOperation(out), nil
+	return newOperation(out, s.engine)
 }
 
 func (s *Store) reap() (int, error) {

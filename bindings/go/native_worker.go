@@ -21,7 +21,6 @@ const (
 	outcomeRetry    outcome = C.WP_OUTCOME_RETRY
 	outcomeReject   outcome = C.WP_OUTCOME_REJECT
 	outcomeDeferred outcome = C.WP_OUTCOME_DEFERRED
-	outcomeRelease  outcome = C.WP_OUTCOME_RELEASE
 )
 
 // ---- workers --------------------------------------------------------------------------------
@@ -332,5 +331,5 @@ func (d *Delivery) completeOp() (*operation, error) {
 	if status := C.wp_delivery_complete_op(&out, (*C.wp_delivery)(ptr), &err); status != C.WP_OK {
 		return nil, failed(status, err)
 	}
-	return newOperation(out), nil
+	return newOperation(out, d.engine)
 }

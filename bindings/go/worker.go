@@ -1,0 +1,605 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package waypost
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"time"
+	"unsafe"
+)
+
+// Handler handles a delivery, on a goroutine of its own. It returns nil: done; Retry, Reject,
+// ErrDeferred: as they say; any other error: tried again after the backoff, with the
+// error's text as the reason. A panic, or the end of the goroutine, is an error too.
+type Handler func(ctx context.Context, delivery *Delivery) error
+
+// Counters is what a worker has done, over all its runs. Rows changed, not ids asked for.
+type Counters struct {
+	Claimed    int64
+	Acked      int64
+	Abandoned  int64 // given back for a retry
+	Failed     int64 // made dead letters
+	Released   int64
+	Reaped     int64
+	LeasesLost int64
+	Renewed    int64
+	Polls      int64 // claims sent, empty ones too
+	Wakes      int64
+	Errors     int64 // database errors met
+}
+
+func (c *Counters) add(more Counters) {
+	c.Claimed += more.Claimed
+	c.Acked += more.Acked
+	c.Abandoned += more.Abandoned
+	c.Failed += more.Failed
+	c.Released += more.Released
+	c.Reaped += more.Reaped
+	c.LeasesLost += more.LeasesLost
+	c.Renewed += more.Renewed
+	c.Polls += more.Polls
+	c.Wakes += more.Wakes
+	c.Errors += more.Errors
+}
+
+// Worker claims what is due, hands it to handlers, and finishes it. It can run again after it was
+// stopped. It may be used by many goroutines.
+type Worker struct {
+	store       *Store
+	config      *nativeConfig
+	stopTimeout time.Duration
+	manual      manual
+
+	mu       sync.Mutex
+	handlers []*registration
+	core     *nativeWorker // has not run yet
+	run      *run
+	counted  Counters
+}
+
+// registration is a topic, how it is handled, and its options.
+type registration struct {
+	topic   string
+	handler Handler // nil: it is pulled with Next
+	options []Option
+	manual  *manual
+}
+
+// Worker makes a worker. It does nothing until it is run.
+func (s *Store) Worker(options ...Option) (*Worker, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, failure(ErrState, "the store is closed")
+	}
+	config, err := s.config.copy()
+	if err != nil {
+		return nil, err
+	}
+	set := &settings{place: forWorker, config: config, stopTimeout: s.stopTimeout}
+	worker := &Worker{store: s, config: config}
+	if err = set.apply(options); err == nil {
+		worker.stopTimeout = set.stopTimeout
+		worker.core, err = newNativeWorker(s, config)
+	}
+	if err != nil {
+		config.close()
+		return nil, err
+	}
+	worker.manual.log, worker.manual.engine = s.log, s.engine
+	s.workers[worker] = struct{}{}
+	return worker, nil
+}
+
+// Handle registers the handler of a topic, with options that differ from the worker's, before the
+// worker runs. Of other topics the worker takes nothing.
+func (w *Worker) Handle(topic string, handler Handler, options ...Option) error {
+	if handler == nil {
+		return failure(ErrArgument, "the handler of topic %q is nil", topic)
+	}
+	return w.register(&registration{topic, handler, options, &w.manual})
+}
+
+// Subscribe registers a topic whose deliveries are taken with Next.
+func (w *Worker) Subscribe(topic string, options ...Option) error {
+	return w.register(&registration{topic, nil, options, nil})
+}
+
+func (w *Worker) register(one *registration) error {
+	if err := checkText("topic", one.topic); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.run != nil {
+		return failure(ErrState, "the worker is running")
+	}
+	core, err := w.prepared()
+	if err != nil {
+		return err
+	}
+	if err := one.register(core); err != nil {
+		if !errors.Is(err, ErrState) { // a topic whose options are refused must not stay
+			core.h.close()
+			w.core = nil
+		}
+		return err
+	}
+	w.handlers = append(w.handlers, one)
+	return nil
+}
+
+func (r *registration) register(core *nativeWorker) error {
+	user := r
+	if r.handler == nil {
+		user = nil
+	}
+	if err := core.handle(r.topic, user); err != nil {
+		return err
+	}
+	set := &settings{place: forTopic, topic: func(key, value string) error {
+		return core.topicSet(r.topic, key, value)
+	}}
+	return set.apply(r.options)
+}
+
+// prepared is a core worker that has not run yet; w.mu is held.
+func (w *Worker) prepared() (*nativeWorker, error) {
+	if w.core != nil {
+		return w.core, nil
+	}
+	core, err := newNativeWorker(w.store, w.config)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range w.handlers {
+		if err := one.register(core); err != nil {
+			core.h.close()
+			return nil, err
+		}
+	}
+	w.core = core
+	return core, nil
+}
+
+// closeIdle frees what a worker that does not run holds in C.
+func (w *Worker) closeIdle() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.run == nil {
+		w.free()
+	}
+}
+
+// free is for a worker that will not run again; w.mu is held.
+func (w *Worker) free() {
+	if w.core != nil {
+		w.counted.add(w.core.counters())
+		w.core.h.close()
+		w.core = nil
+	}
+	w.config.close()
+}
+
+// ---- running --------------------------------------------------------------------------------
+
+// Run runs handlers until ctx is done or Stop is called. Then it claims no more, gives unstarted
+// work back, lets running handlers finish until the stop timeout, and writes their outcomes.
+// Values of ctx are those of the handlers' contexts. ErrTimeout: handlers were still running.
+func (w *Worker) Run(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r, err := w.begin(ctx, false)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return r.stop(w.stopTimeout)
+	case <-r.ended:
+		return r.result()
+	}
+}
+
+// Start runs handlers in the background until Stop. The end of ctx does not stop it.
+func (w *Worker) Start(ctx context.Context) error {
+	_, err := w.begin(ctx, false)
+	return err
+}
+
+// Stop stops as Run does, by the deadline of ctx if that comes before the stop timeout; when ctx is
+// cancelled, it waits no longer. It may be called again. In a handler of the worker, given its
+// context, it only begins to stop, since it cannot wait for itself.
+func (w *Worker) Stop(ctx context.Context) error {
+	w.mu.Lock()
+	r := w.run
+	w.mu.Unlock()
+	if r == nil {
+		return nil
+	}
+	timeout := w.stopTimeout
+	if inside, _ := ctx.Value(insideKey{}).(*Worker); inside == w {
+		go r.stop(timeout) //nolint:errcheck // Run gives it
+		return nil
+	}
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < timeout {
+		timeout = max(time.Until(deadline), 0)
+	}
+	hurry := context.AfterFunc(ctx, func() { _ = r.stop(0) })
+	defer hurry()
+	return r.stop(timeout)
+}
+
+// Wake looks for work now instead of at the next poll. A hint.
+func (w *Worker) Wake() {
+	w.mu.Lock()
+	r := w.run
+	w.mu.Unlock()
+	if r != nil {
+		r.core.wake()
+	}
+}
+
+// Counters is what the worker has done.
+func (w *Worker) Counters() Counters {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	sum := w.counted
+	if w.run != nil {
+		sum.add(w.run.core.counters())
+	} else if w.core != nil {
+		sum.add(w.core.counters())
+	}
+	return sum
+}
+
+// Next takes the next delivery of the topics that were subscribed to; finish it with its methods.
+// ErrStopped: the worker was stopped; else what ended ctx.
+func (w *Worker) Next(ctx context.Context) (*Delivery, error) {
+	w.mu.Lock()
+	r := w.run
+	w.mu.Unlock()
+	if r == nil {
+		var err error
+		if r, err = w.begin(ctx, true); err != nil {
+			return nil, err
+		}
+	}
+	if !r.pulled {
+		return nil, failure(ErrState, "the worker runs handlers: Next is for one that does not")
+	}
+	return r.next(ctx)
+}
+
+type insideKey struct{}
+
+func (w *Worker) begin(ctx context.Context, pulled bool) (*run, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.run != nil {
+		if pulled && w.run.pulled {
+			return w.run, nil
+		}
+		return nil, failure(ErrState, "the worker is running already")
+	}
+	handlers := make(map[string]*registration, len(w.handlers))
+	for _, one := range w.handlers {
+		if one.handler == nil && !pulled {
+			return nil, failure(ErrState, "topic %q has no handler: it is for Next", one.topic)
+		}
+		handlers[one.topic] = one
+	}
+	core, err := w.prepared()
+	if err != nil {
+		return nil, err
+	}
+	parent := context.WithValue(context.WithoutCancel(ctx), insideKey{}, w)
+	r := &run{worker: w, core: core, handlers: handlers, parent: parent, pulled: pulled,
+		signals:  map[unsafe.Pointer]context.CancelCauseFunc{},
+		stopping: make(chan struct{}), ended: make(chan struct{})}
+	if err := r.start(); err != nil {
+		return nil, err
+	}
+	w.run, w.core = r, nil
+	return r, nil
+}
+
+// over is called once, when a run has ended.
+func (w *Worker) over(r *run) {
+	w.store.mu.Lock()
+	closed := w.store.closed
+	w.store.mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counted.add(r.core.counters())
+	r.core.h.close()
+	w.run = nil
+	if closed {
+		w.free()
+	}
+}
+
+// ---- for tests ------------------------------------------------------------------------------
+
+// Drain runs handlers until nothing is due and all is finished, and returns how many deliveries
+// were handled. Messages that are due later are left. The worker must not be running.
+func (w *Worker) Drain(ctx context.Context) (int, error) {
+	timeout := time.Minute
+	if deadline, ok := ctx.Deadline(); ok {
+		timeout = max(time.Until(deadline), 0)
+	}
+	return w.manually(ctx, func(core *nativeWorker) (int, error) { return core.drain(toMS(timeout)) })
+}
+
+// Step claims and handles at most one message, and returns 1 or 0. The worker must not be running.
+func (w *Worker) Step(ctx context.Context) (int, error) {
+	return w.manually(ctx, (*nativeWorker).step)
+}
+
+func (w *Worker) manually(ctx context.Context, do func(*nativeWorker) (int, error)) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	w.mu.Lock()
+	if w.run != nil {
+		w.mu.Unlock()
+		return 0, failure(ErrState, "drain and step are for a worker that is not running")
+	}
+	core, err := w.prepared()
+	w.mu.Unlock()
+	if err != nil {
+		return 0, err
+	}
+	w.manual.mu.Lock()
+	defer w.manual.mu.Unlock()
+	w.manual.ctx = context.WithValue(ctx, insideKey{}, w)
+	defer func() { w.manual.ctx = nil }()
+	return do(core)
+}
+
+// manual is what handlers that Drain and Step call need.
+type manual struct {
+	mu     sync.Mutex
+	ctx    context.Context
+	log    logger
+	engine string
+}
+
+// handle is called by the core, on the thread of Drain or Step. The handler gets a goroutine of its
+// own, so that whatever it does, nothing unwinds through C.
+func (m *manual) handle(one *registration, t *taken) outcome {
+	d := &Delivery{engine: m.engine}
+	d.own(t)
+	d.ctx, d.cancel = context.WithCancelCause(m.ctx)
+	done := make(chan outcome, 1)
+	go d.call(m.log, one.handler, func(how outcome) { done <- how })
+	return <-done
+}
+
+// ---- a run ----------------------------------------------------------------------------------
+
+// run is one run of a worker, from its start to its stop.
+type run struct {
+	worker   *Worker
+	core     *nativeWorker
+	handlers map[string]*registration
+	parent   context.Context
+	pulled   bool // by Next, not by us
+	stopping chan struct{}
+	ended    chan struct{}
+	stopOnce sync.Once
+	endOnce  sync.Once
+	loops    sync.WaitGroup // those that wait in C
+	running  sync.WaitGroup // handlers
+
+	mu        sync.Mutex
+	signals   map[unsafe.Pointer]context.CancelCauseFunc // of deliveries that are out
+	missed    bool                                       // a cancellation came for an unknown one
+	abandoned int
+	fatal     error
+}
+
+const (
+	pullAtOnce = 64
+	pullMS     = 500 // the core's log is written in between
+	cancelMS   = 60000
+)
+
+// start starts the core, so that its errors are seen here, and what waits for it.
+func (r *run) start() error {
+	p := r.core.puller(pullAtOnce)
+	if !r.pulled {
+		if err := p.next(0, r.topic, r.dispatch); err != nil && !errors.Is(err, ErrTimeout) {
+			p.free()
+			return err
+		}
+		r.loops.Add(1)
+		go r.pull(p)
+	} else {
+		p.free()
+	}
+	r.loops.Add(1)
+	go r.watch()
+	return nil
+}
+
+func (r *run) topic(name []byte) string {
+	if one := r.handlers[string(name)]; one != nil {
+		return one.topic
+	}
+	return ""
+}
+
+func (r *run) pull(p *puller) {
+	defer r.loops.Done()
+	defer p.free()
+	for {
+		err := p.next(pullMS, r.topic, r.dispatch)
+		if err == nil || errors.Is(err, ErrTimeout) {
+			r.checkMissed()
+			continue
+		}
+		if !errors.Is(err, ErrStopped) {
+			r.mu.Lock()
+			r.fatal = err
+			r.mu.Unlock()
+			go r.stop(r.worker.stopTimeout) //nolint:errcheck // Run gives it
+		}
+		return
+	}
+}
+
+func (r *run) dispatch(t *taken) {
+	d := r.delivery(t)
+	handler := Handler(noHandler)
+	if one := r.handlers[d.Topic]; one != nil {
+		handler = one.handler
+	}
+	r.running.Add(1)
+	go d.call(r.worker.store.log, handler, func(outcome) { r.running.Done() })
+}
+
+func noHandler(context.Context, *Delivery) error {
+	return errors.New("no handler for the topic")
+}
+
+func (r *run) delivery(t *taken) *Delivery {
+	d := &Delivery{run: r, engine: r.worker.store.engine}
+	d.own(t)
+	d.ctx, d.cancel = context.WithCancelCause(r.parent)
+	r.mu.Lock()
+	r.signals[d.key] = d.cancel
+	missed := r.missed
+	r.mu.Unlock()
+	if missed {
+		d.checkCancelled()
+	}
+	return d
+}
+
+func (d *Delivery) checkCancelled() {
+	if cause := d.cancelled(); cause != nil && cause != ErrStopped {
+		d.cancel(cause)
+	}
+}
+
+func (r *run) checkMissed() {
+	r.mu.Lock()
+	r.missed = false
+	r.mu.Unlock()
+}
+
+func (r *run) forget(key unsafe.Pointer) {
+	r.mu.Lock()
+	delete(r.signals, key)
+	r.mu.Unlock()
+}
+
+// watch turns the core's cancellations into those of contexts.
+func (r *run) watch() {
+	defer r.loops.Done()
+	for {
+		err := r.core.nextCancelled(cancelMS, func(key unsafe.Pointer, cause error) {
+			if cause == nil || cause == ErrStopped {
+				return // handlers may finish: see stop
+			}
+			r.mu.Lock()
+			cancel := r.signals[key]
+			r.missed = r.missed || cancel == nil
+			r.mu.Unlock()
+			if cancel != nil {
+				cancel(cause)
+			}
+		})
+		if err != nil && !errors.Is(err, ErrTimeout) {
+			return
+		}
+	}
+}
+
+// next is Worker.Next.
+func (r *run) next(ctx context.Context) (*Delivery, error) {
+	p := r.core.puller(1)
+	defer p.free()
+	var d *Delivery
+	for d == nil {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		err := p.next(20, r.topic, func(t *taken) { d = r.delivery(t) })
+		if err != nil && !errors.Is(err, ErrTimeout) {
+			return nil, err
+		}
+	}
+	runtime.SetFinalizer(d, (*Delivery).Close)
+	return d, nil
+}
+
+// lastCall is how long before the deadline of a stop handlers are cancelled.
+func lastCall(timeout time.Duration) time.Duration { return min(5*time.Second, timeout/2) }
+
+// stop stops the run by a deadline. Many goroutines may call it; the nearest deadline holds.
+func (r *run) stop(timeout time.Duration) error {
+	r.stopOnce.Do(func() { close(r.stopping) })
+	told := time.AfterFunc(timeout-lastCall(timeout), func() { r.cancelAll(ErrStopped) })
+	defer told.Stop()
+	deadline := time.Now().Add(timeout)
+	abandoned, err := r.core.stop(toMS(timeout))
+	r.mu.Lock()
+	r.abandoned += abandoned
+	r.mu.Unlock()
+	if err != nil && !errors.Is(err, ErrState) { // closed: another one has ended it
+		return err
+	}
+	r.endOnce.Do(func() {
+		r.cancelAll(ErrStopped)
+		r.loops.Wait()
+		r.waitForHandlers(time.Until(deadline))
+		r.worker.over(r)
+		close(r.ended)
+	})
+	<-r.ended
+	return r.result()
+}
+
+// waitForHandlers waits for those that have finished their delivery, and do what else.
+func (r *run) waitForHandlers(timeout time.Duration) {
+	done := make(chan struct{})
+	go func() {
+		r.running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(timeout):
+	}
+}
+
+func (r *run) cancelAll(cause error) {
+	r.mu.Lock()
+	cancels := make([]context.CancelCauseFunc, 0, len(r.signals))
+	for _, cancel := range r.signals {
+		cancels = append(cancels, cancel)
+	}
+	r.mu.Unlock()
+	for _, cancel := range cancels {
+		cancel(cause)
+	}
+}
+
+func (r *run) result() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fatal != nil {
+		return r.fatal
+	}
+	if r.abandoned > 0 {
+		return failure(ErrTimeout, "%d handlers were still running at the end of the stop",
+			r.abandoned)
+	}
+	return nil
+}

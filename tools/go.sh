@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The Go binding: gofmt, go vet, and its tests with strict checks of pointers under a collector that
+# never rests, with the race detector, and on PostgreSQL; then an empty module that uses it.
+set -euo pipefail
+. tools/common.sh
+
+[ -n "${WAYPOST_TEST_POSTGRESQL:-}" ] || exec tools/with_servers.sh "$0" "$@"
+
+go_bin=$(ls -d /usr/lib/go-1.*/bin | sort -V | tail -n 1)
+export PATH=$go_bin:$PATH
+root=$PWD
+prefix=$root/build/go-prefix
+export GOTOOLCHAIN=local GOPROXY=off GOFLAGS=-tags=libsqlite3 GOCACHE=$root/build/gocache
+export PKG_CONFIG_PATH=$prefix/lib/pkgconfig CGO_LDFLAGS="-Wl,-rpath,$prefix/lib"
+
+configure go -DWAYPOST_BUILD_TESTS=OFF -DWAYPOST_BUILD_EXAMPLES=OFF -DCMAKE_INSTALL_LIBDIR=lib
+build go | tail -n 1
+cmake --install build/go --prefix "$prefix" >/dev/null
+log=$root/build/go.log
+: >"$log"
+status=0
+
+unformatted=$(gofmt -l bindings/go)
+[ -z "$unformatted" ] || { echo "gofmt: $unformatted"; status=1; }
+
+run() { # run WHAT COMMAND...: keep its output, and show what failed
+    local what=$1 begin=$SECONDS
+    shift
+    if "$@" >"$root/build/go-step.log" 2>&1; then
+        echo "go, $what: passed ($((SECONDS - begin)) s)"
+    else
+        status=1
+        cat "$root/build/go-step.log"
+        echo "go, $what: FAILED ($((SECONDS - begin)) s)"
+    fi
+    cat "$root/build/go-step.log" >>"$log"
+}
+run_in() { (cd "$root/bindings/go/$1" && shift && "$@"); }
+run "vet" run_in tests go vet ./... waypost/...
+run "unit" run_in . go test -v -count=1 .
+# Compiled first: the compiler must not run with such a collector.
+strict=$root/build/go-strict.test
+run "strict pointers, build" run_in tests env GOEXPERIMENT=cgocheck2 go test -c -o "$strict" .
+run "sqlite, strict pointers" run_in tests env GOGC=1 "$strict" -test.v -test.timeout 300s
+run "sqlite, race detector" run_in tests go test -race -v -count=1 -timeout 300s ./...
+run "postgresql" run_in tests env WAYPOST_TEST_ENGINE=postgresql \
+    go test -v -count=1 -timeout 300s ./...
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+cat >"$tmp/go.mod" <<END
+module empty
+
+go 1.22
+
+require waypost v0.0.0
+
+replace waypost => $root/bindings/go
+END
+cp bindings/go/example/main.go "$tmp/main.go"
+run "empty module" bash -c "cd '$tmp' && go run ."
+
+passed=$(grep -c '^--- PASS' "$log" || true)
+failed=$(grep -c '^--- FAIL' "$log" || true)
+[ $status -eq 0 ] || [ "$failed" -gt 0 ] || failed=1
+echo "go: $passed passed, $failed failed"
+exit $status
