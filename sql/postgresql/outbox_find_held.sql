@@ -1,9 +1,10 @@
 -- outbox_find_held: the attempts of claims that :owner holds, to work out their backoff.
-WITH c AS (
-    SELECT CAST(j.key AS bigint) AS seq, CAST(j.value AS bigint) AS claim_number
-    FROM json_each_text(CAST(CAST(:claims AS text) AS json)) AS j (key, value)
+WITH c AS MATERIALIZED (
+    SELECT CAST(CAST(:claims AS text) AS jsonb) AS claims
 )
 SELECT w.seq, w.attempt, w.claim_number
-FROM c JOIN {outbox_work} AS w ON w.seq = c.seq AND (c.claim_number IS NULL OR c.claim_number = w.claim_number)
-WHERE w.seq = ANY (ARRAY(SELECT c.seq FROM c)) AND w.status = 1
+FROM {outbox_work} AS w
+WHERE w.seq = ANY (ARRAY(SELECT CAST(k.seq AS bigint) FROM c CROSS JOIN LATERAL jsonb_object_keys(c.claims) AS k (seq)))
+  AND w.status = 1
   AND w.owner_token = CAST(CAST(:owner AS text) AS uuid)
+  AND w.claim_number = coalesce(CAST((SELECT c.claims FROM c) ->> CAST(w.seq AS text) AS bigint), w.claim_number)

@@ -2,14 +2,13 @@
 WITH n AS (
     SELECT coalesce(CAST(:now AS bigint), CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint)) AS now
 ),
-c AS (
-    SELECT CAST(j.key AS bigint) AS seq, CAST(j.value AS bigint) AS claim_number
-    FROM json_each_text(CAST(CAST(:claims AS text) AS json)) AS j (key, value)
+c AS MATERIALIZED (
+    SELECT CAST(CAST(:claims AS text) AS jsonb) AS claims
 )
 UPDATE {outbox_work} AS w
 SET locked_until = (SELECT now FROM n) + CAST(:lease AS bigint)
-FROM c
-WHERE w.seq = ANY (ARRAY(SELECT c.seq FROM c)) AND w.seq = c.seq AND w.status = 1
+WHERE w.seq = ANY (ARRAY(SELECT CAST(k.seq AS bigint) FROM c CROSS JOIN LATERAL jsonb_object_keys(c.claims) AS k (seq)))
+  AND w.status = 1
   AND w.owner_token = CAST(CAST(:owner AS text) AS uuid)
-  AND (c.claim_number IS NULL OR c.claim_number = w.claim_number)
+  AND w.claim_number = coalesce(CAST((SELECT c.claims FROM c) ->> CAST(w.seq AS text) AS bigint), w.claim_number)
 RETURNING w.seq, w.claim_number
