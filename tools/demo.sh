@@ -1,33 +1,49 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The order service: real webhook documents as events, written with business rows, handled by workers
-# in Python and C. See examples/demo/.
+# in several languages. On a SQLite file, or with --postgresql on a server that it starts. See examples/demo/.
 set -euo pipefail
 . tools/common.sh
 
-documents=@octokit/webhooks-examples@7.6.1 # from the npm registry
+case ${1:-} in
+'') engine=sqlite ;;
+--postgresql)
+    engine=postgresql
+    [ -n "${WAYPOST_TEST_POSTGRESQL:-}" ] || exec tools/with_servers.sh "$0" "$@"
+    ;;
+*)
+    echo "usage: ./dev demo [--postgresql]" >&2
+    exit 2
+    ;;
+esac
 
 root=$PWD
 folder=$root/build/demo
-mkdir -p "$folder"
 say() { printf '\n==== %s\n' "$1"; }
 
 say "building"
 configure demo -DWAYPOST_BUILD_TESTS=OFF
 build demo demo_worker | tail -n 1
 tools/venv.sh
-
-say "fetching $documents"
-if ! grep -qs "\"version\": \"${documents##*@}\"" \
-    "$folder/node_modules/@octokit/webhooks-examples/package.json"; then
-    if ! command -v npm >/dev/null; then
-        echo "npm is missing: install Debian's package npm" >&2
-        exit 1
-    fi
-    (cd "$folder" && npm install --loglevel=error --no-save --no-package-lock --no-audit --no-fund \
-        --ignore-scripts --prefix "$folder" "$documents") ||
-        { echo "demo: npm could not fetch $documents; there is no demo without it" >&2; exit 1; }
+workers=("c=$folder/examples/demo_worker")
+if command -v dotnet >/dev/null; then
+    export DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_NOLOGO=1 MSBUILDDISABLENODEREUSE=1
+    tools/dotnet.sh --build | tail -n 1
+    dotnet build examples/dotnet/DemoWorker -c Release -v quiet --nologo -o "$folder/dotnet" | tail -n 1
+    workers+=("dotnet=dotnet $folder/dotnet/demo_worker.dll")
+else
+    echo "no worker in .NET: there is no .NET SDK on this machine"
 fi
 
-say "running"
-build/venv/bin/python examples/demo/demo.py "$folder" "$root/build/demo/examples/demo_worker"
+say "documents"
+tools/documents.sh "$folder"
+
+say "running on $engine"
+if [ $engine = sqlite ]; then
+    rm -f "$folder"/shop.db*
+    url=sqlite:$folder/shop.db
+else
+    psql -q "$WAYPOST_TEST_POSTGRESQL" -c "CREATE DATABASE shop TEMPLATE template0"
+    url=${WAYPOST_TEST_POSTGRESQL%/*}/shop
+fi
+build/venv/bin/python examples/demo/demo.py "$folder" "$url" "${workers[@]}"

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo's worker in Python: consume.py DATABASE FOLDER NAME
+"""The demo's worker in Python: consume.py URL NAME TOPIC...
 
 Each handler writes what it saw and the acknowledgement in one transaction, so that being killed in the
 middle leaves neither. Runs until its standard input ends.
 """
 from __future__ import annotations
 
-import sqlite3
 import sys
 import threading
 
@@ -17,33 +16,32 @@ import waypost
 _local = threading.local()
 
 
-def connection(path: str) -> sqlite3.Connection:
+def database(url: str) -> shop.Database:
     """One connection for each of the worker's threads."""
     if not hasattr(_local, "db"):
-        _local.db = shop.connect(path)
-    db: sqlite3.Connection = _local.db
+        _local.db = shop.Database(url)
+    db: shop.Database = _local.db
     return db
 
 
-def main(path: str, folder: str, name: str) -> None:
+def main(url: str, name: str, *topics: str) -> None:
     def handle(delivery: waypost.Delivery) -> None:
-        db = connection(path)
-        db.execute("BEGIN IMMEDIATE")
+        db = database(url)
+        db.begin()
         try:
-            db.execute(
+            db.run(
                 "INSERT INTO effects VALUES (?, ?, ?, ?)",
                 (delivery.correlation_id, name, delivery.topic, delivery.payload),
             )
-            delivery.complete(db)
-            db.execute("COMMIT")
+            delivery.complete(db.connection)
+            db.run("COMMIT")
         except BaseException:
-            if db.in_transaction:
-                db.execute("ROLLBACK")
+            db.connection.rollback()
             raise
 
-    with waypost.Store.open(f"sqlite:{path}") as store:
+    with waypost.Store.open(url) as store:
         worker = store.worker(name=name, lease=2.0, concurrency=4)
-        for topic in shop.shares(folder)["python"]:
+        for topic in topics:
             worker.add_handler(topic, handle)
         worker.start()
         sys.stdin.read()
@@ -51,4 +49,4 @@ def main(path: str, folder: str, name: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:4])
+    main(*sys.argv[1:])

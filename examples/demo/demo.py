@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""./dev demo: an order service, its workers in two languages, and the proof.
+"""./dev demo: an order service, its workers in several languages, and the proof.
 
-    demo.py FOLDER DEMO_WORKER
+    demo.py FOLDER URL LANGUAGE=COMMAND...
 
-FOLDER holds node_modules with @octokit/webhooks-examples; the database is made there. DEMO_WORKER is
-the worker in C. Exits with 1 if anything was lost, doubled, altered or handled though rolled back.
+FOLDER holds node_modules with @octokit/webhooks-examples. URL names an empty database. COMMAND starts the
+worker in a language other than Python: COMMAND URL NAME TOPIC... Exits with 1 if anything was lost, doubled,
+altered or handled though rolled back.
 """
 from __future__ import annotations
 
 import collections
+import shlex
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -51,8 +52,8 @@ def python(script: str, *arguments: str) -> subprocess.Popen[str]:
     return start(sys.executable, str(HERE / script), *arguments)
 
 
-def handled(db: sqlite3.Connection) -> int:
-    count: int = db.execute("SELECT count(*) FROM effects").fetchone()[0]
+def handled(db: shop.Database) -> int:
+    count: int = db.run("SELECT count(*) FROM effects")[0][0]
     return count
 
 
@@ -66,12 +67,12 @@ def show(truth: Truth, done: int, note: str = "") -> None:
 
 
 def await_all(
-    db: sqlite3.Connection,
+    db: shop.Database,
     truth: Truth,
     readers: List[threading.Thread],
     workers: Dict[str, subprocess.Popen[str]],
-    path: str,
-    folder: str,
+    url: str,
+    topics: List[str],
 ) -> None:
     """Until all that was committed is handled; on the way, one worker is killed and replaced."""
     give_up = time.monotonic() + PATIENCE
@@ -85,7 +86,7 @@ def await_all(
             workers["python-1"].wait()
             killed = True
             show(truth, done, "killed worker python-1 (SIGKILL): its leases end in 2 s")
-            workers["python-3"] = python("consume.py", path, folder, "python-3")
+            workers["python-3"] = python("consume.py", url, "python-3", *topics)
         if time.monotonic() - shown > 0.5:
             show(truth, done)
             shown = time.monotonic()
@@ -111,16 +112,16 @@ def stop(workers: Dict[str, subprocess.Popen[str]]) -> bool:
     return well
 
 
-def verdict(db: sqlite3.Connection, truth: Truth) -> bool:
+def verdict(db: shop.Database, truth: Truth) -> bool:
     """Print the table; True if every line holds."""
     effects: Counter[str] = collections.Counter(
-        order for (order,) in db.execute("SELECT order_id FROM effects")
+        order for (order,) in db.run("SELECT order_id FROM effects")
     )
     committed, rolled_back = truth.orders["committed"], truth.orders["rolled-back"]
-    stored = {order for (order,) in db.execute("SELECT id FROM orders")}
+    stored = {order for (order,) in db.run("SELECT id FROM orders")}
     altered = sum(
         shop.digest(payload) != expected
-        for payload, expected in db.execute(
+        for payload, expected in db.run(
             "SELECT e.payload, o.digest FROM effects AS e JOIN orders AS o ON o.id = e.order_id"
         )
     )
@@ -140,39 +141,41 @@ def verdict(db: sqlite3.Connection, truth: Truth) -> bool:
         well = well and holds
         print(f"  {title:26} {expected:9} {seen:9}   {'ok' if holds else 'WRONG'}")
     print("\n  handled by")
-    for worker, count in db.execute("SELECT worker, count(*) FROM effects GROUP BY 1 ORDER BY 1"):
+    for worker, count in db.run("SELECT worker, count(*) FROM effects GROUP BY 1 ORDER BY 1"):
         print(f"    {worker:24} {count:9}")
-    (again,) = db.execute("SELECT count(*) FROM infra_outbox_all WHERE attempt > 0").fetchone()
+    outbox = "infra_outbox_all" if db.is_sqlite else "infra.outbox_all"
+    (again,) = db.run(f"SELECT count(*) FROM {outbox} WHERE attempt > 0")[0]
     print(f"\n  {again} of them took a second attempt: the killed worker held them")
     return well and len(committed) > 0 and len(rolled_back) > 0
 
 
-def main(folder: str, c_worker: str) -> int:
-    path = str(Path(folder) / "shop.db")
-    for suffix in ("", "-wal", "-shm"):
-        Path(path + suffix).unlink(missing_ok=True)
-    waypost.deploy(f"sqlite:{path}")
-    db = shop.connect(path)
-    db.executescript(shop.SCHEMA)
-    share = shop.shares(folder)
+def main(folder: str, url: str, *others: str) -> int:
+    commands = dict(other.split("=", 1) for other in others)
+    waypost.deploy(url)
+    db = shop.Database(url)
+    for statement in shop.SCHEMA:
+        db.run(statement)
+    share = shop.shares(folder, ["python", *commands])
+    topics = ", ".join(f"{len(share[language])} for {language}" for language in share)
     print(
-        f"  {len(shop.documents(folder))} webhook documents; {len(share['python'])} topics for workers "
-        f"in Python, {len(share['c'])} for the one in C; {PRODUCERS} producers x {ORDERS} orders"
+        f"  {len(shop.documents(folder))} webhook documents; topics: {topics}; "
+        f"{PRODUCERS} producers x {ORDERS} orders"
     )
     workers = {
-        "python-1": python("consume.py", path, folder, "python-1"),
-        "python-2": python("consume.py", path, folder, "python-2"),
-        "c-1": start(c_worker, path, "c-1", *share["c"]),
+        name: python("consume.py", url, name, *share["python"]) for name in ("python-1", "python-2")
     }
+    for language, command in commands.items():
+        name = f"{language}-1"
+        workers[name] = start(*shlex.split(command), url, name, *share[language])
     truth = Truth()
     producers = [
-        python("produce.py", path, folder, f"order-{n}", str(ORDERS)) for n in range(PRODUCERS)
+        python("produce.py", url, folder, f"order-{n}", str(ORDERS)) for n in range(PRODUCERS)
     ]
     readers = [threading.Thread(target=truth.read, args=(producer,)) for producer in producers]
     for reader in readers:
         reader.start()
     try:
-        await_all(db, truth, readers, workers, path, folder)
+        await_all(db, truth, readers, workers, url, share["python"])
     finally:
         ended_well = stop(workers)
         for producer in producers:
@@ -185,4 +188,4 @@ def main(folder: str, c_worker: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:3]))
+    sys.exit(main(*sys.argv[1:]))

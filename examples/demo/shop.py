@@ -6,20 +6,38 @@ import hashlib
 import json
 import sqlite3
 from pathlib import Path
-from typing import Dict, List, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS orders (id TEXT PRIMARY KEY, topic TEXT, digest TEXT);
-CREATE TABLE IF NOT EXISTS effects (order_id TEXT, worker TEXT, topic TEXT, payload TEXT);
-"""
-
-#: Topics that the worker in C handles; the workers in Python handle the others.
-C_SHARE = 3
+SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS orders (id TEXT PRIMARY KEY, topic TEXT, digest TEXT)",
+    "CREATE TABLE IF NOT EXISTS effects (order_id TEXT, worker TEXT, topic TEXT, payload TEXT)",
+)
 
 
-def connect(path: str) -> sqlite3.Connection:
+class Database:
     """A connection as the app has it: transactions by hand, patient with other writers."""
-    return sqlite3.connect(path, timeout=30, isolation_level=None)
+
+    def __init__(self, url: str) -> None:
+        self.is_sqlite = url.startswith("sqlite:")
+        #: What is handed to Waypost.
+        self.connection: Any
+        if self.is_sqlite:
+            self.connection = sqlite3.connect(url[len("sqlite:") :], timeout=30, isolation_level=None)
+        else:
+            import psycopg
+
+            self.connection = psycopg.connect(url, autocommit=True)
+
+    def run(self, sql: str, values: Sequence[object] = ()) -> List[Tuple[Any, ...]]:
+        """Execute one statement, with `?` for each value; all its rows."""
+        cursor = self.connection.execute(sql if self.is_sqlite else sql.replace("?", "%s"), values)
+        return list(cursor.fetchall()) if cursor.description else []
+
+    def begin(self) -> None:
+        self.run("BEGIN IMMEDIATE" if self.is_sqlite else "BEGIN")
+
+    def close(self) -> None:
+        self.connection.close()
 
 
 def digest(payload: str) -> str:
@@ -37,10 +55,10 @@ def documents(folder: str) -> List[Tuple[str, str]]:
     return found
 
 
-def shares(folder: str) -> Dict[str, List[str]]:
-    """Who handles which topics."""
+def shares(folder: str, languages: Sequence[str]) -> Dict[str, List[str]]:
+    """Which language's workers handle which topics."""
     topics = sorted({topic for topic, _ in documents(folder)})
     return {
-        "c": [topic for i, topic in enumerate(topics) if i % C_SHARE == 0],
-        "python": [topic for i, topic in enumerate(topics) if i % C_SHARE != 0],
+        language: [topic for i, topic in enumerate(topics) if i % len(languages) == n]
+        for n, language in enumerate(languages)
     }
