@@ -16,7 +16,10 @@ psql -q "$WAYPOST_TEST_POSTGRESQL" -c "CREATE DATABASE $database TEMPLATE templa
 export DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_NOLOGO=1 MSBUILDDISABLENODEREUSE=1
 tools/dotnet.sh --build
 dotnet build tests/cross/dotnet -c Release -v quiet --nologo -o build/cross/dotnet
+. tools/go_env.sh
+(cd tests/cross/go && go build -o "$folder/cross_go" .)
 commands=("c=$PWD/build/release/tests/cross_c"
     "python=$PWD/build/venv/bin/python $PWD/tests/cross/cross.py"
-    "dotnet=dotnet $folder/dotnet/cross_dotnet.dll")
+    "dotnet=dotnet $folder/dotnet/cross_dotnet.dll"
+    "go=$folder/cross_go")
 build/venv/bin/python tests/cross/run.py "$folder" "${commands[@]}" --postgresql "$server/$database"

@@ -34,6 +34,9 @@ if command -v dotnet >/dev/null; then
 else
     echo "no worker in .NET: there is no .NET SDK on this machine"
 fi
+. tools/go_env.sh
+(cd examples/go && go build -o "$folder/demoworker" ./demoworker)
+workers+=("go=$folder/demoworker")
 
 say "documents"
 tools/documents.sh "$folder"

@@ -7,21 +7,13 @@ set -euo pipefail
 
 [ -n "${WAYPOST_TEST_POSTGRESQL:-}" ] || exec tools/with_servers.sh "$0" "$@"
 
-go_bin=$(ls -d /usr/lib/go-1.*/bin | sort -V | tail -n 1)
-export PATH=$go_bin:$PATH
 root=$PWD
-prefix=$root/build/go-prefix
-export GOTOOLCHAIN=local GOPROXY=off GOFLAGS=-tags=libsqlite3 GOCACHE=$root/build/gocache
-export PKG_CONFIG_PATH=$prefix/lib/pkgconfig CGO_LDFLAGS="-Wl,-rpath,$prefix/lib"
-
-configure go -DWAYPOST_BUILD_TESTS=OFF -DWAYPOST_BUILD_EXAMPLES=OFF -DCMAKE_INSTALL_LIBDIR=lib
-build go | tail -n 1
-cmake --install build/go --prefix "$prefix" >/dev/null
+. tools/go_env.sh
 log=$root/build/go.log
 : >"$log"
 status=0
 
-unformatted=$(gofmt -l bindings/go)
+unformatted=$(gofmt -l bindings/go tests/cross/go examples/go)
 [ -z "$unformatted" ] || { echo "gofmt: $unformatted"; status=1; }
 
 run() { # run WHAT COMMAND...: keep its output, and show what failed
@@ -38,6 +30,9 @@ run() { # run WHAT COMMAND...: keep its output, and show what failed
 }
 run_in() { (cd "$root/bindings/go/$1" && shift && "$@"); }
 run "vet" run_in tests go vet ./... waypost/...
+for module in tests/cross/go examples/go; do
+    run "vet $module" bash -c "cd '$root/$module' && go vet ./..."
+done
 run "unit" run_in . go test -v -count=1 .
 # Compiled first: the compiler must not run with such a collector.
 strict=$root/build/go-strict.test

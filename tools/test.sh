@@ -60,6 +60,7 @@ step valgrind '^valgrind:' tools/valgrind.sh
 step python '^(Success:|Found .* error)|^=+ .*(passed|failed|error).* in ' tools/python.sh
 step dotnet '^dotnet:|^(Passed|Failed)! ' tools/dotnet.sh
 step go '^go: ' tools/go.sh
+step cross '^cross: [0-9]+ passed' tools/cross.sh
 step trace '^trace:' "$python" tools/trace.py
 step matrix '^matrix:' "$python" tools/matrix.py
 

@@ -1,0 +1,9 @@
+module waypost/cross
+
+go 1.22
+
+require (
+	github.com/lib/pq v1.10.7
+	github.com/mattn/go-sqlite3 v1.14.16
+	waypost v0.0.0
+)
