@@ -116,6 +116,15 @@ def test_enqueue_begins_the_implicit_transaction_like_the_apps_own_insert(app: A
     assert app.count() == 0
 
 
+# proves: BND-002
+def test_enqueue_on_a_connection_that_counts_changes(app: App) -> None:
+    connection = app.connect()
+    connection.execute("PRAGMA count_changes = 1")
+    enqueue_both(app, connection)
+    connection.commit()
+    assert app.topics() == ["plain", "unique"]
+
+
 def test_enqueue_in_autocommit_is_committed_like_the_apps_own_insert(app: App) -> None:
     connection = app.connect(autocommit=True)
     app.outbox.enqueue("a", "1", connection=connection)

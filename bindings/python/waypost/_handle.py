@@ -410,6 +410,8 @@ class Operation:
 
     def feed(self, rows: Iterable[Iterable[object]]) -> None:
         for row in rows:
+            if not self.returns_rows:  # SQLite's `PRAGMA count_changes`
+                return
             for value in row:
                 self._feed_value(value)
             call(lib.wp_op_row, self._pointer)

@@ -205,6 +205,8 @@ static wp_status feed_row(sqlite3_stmt *statement, wp_op *op, wp_error **err)
 {
     wp__value row[WP__OP_COLUMNS_MAX] = {{0}};
     size_t count = (size_t)sqlite3_column_count(statement);
+    if (op->columns == 0) /* PRAGMA count_changes, on a connection of the app's */
+        return WP_OK;
     if (count != op->columns)
         return wp__fail(err, WP_E_INTERNAL, "%s returns %zu columns, %zu were expected",
                         wp__sql_name(op->sql, op->statement), count, op->columns);
