@@ -59,6 +59,53 @@ static int play_app(const char *path, const char *argument)
     return 0;
 }
 
+/* ---- a disk that takes its time ----------------------------------------------------------- */
+
+enum { SLOW_SYNC_US = 1000000 };
+
+static sqlite3_io_methods slow_methods;
+static int (*quick_sync)(sqlite3_file *file, int flags);
+static int (*quick_open)(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags,
+                         int *out_flags);
+
+static int slow_sync(sqlite3_file *file, int flags)
+{
+    fault_nap_us(SLOW_SYNC_US);
+    return quick_sync(file, flags);
+}
+
+static int slow_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags,
+                     int *out_flags)
+{
+    int rc = quick_open(vfs, name, file, flags, out_flags);
+    if (rc == SQLITE_OK && file->pMethods && (flags & SQLITE_OPEN_WAL)) {
+        slow_methods = *file->pMethods;
+        quick_sync = slow_methods.xSync;
+        slow_methods.xSync = slow_sync;
+        file->pMethods = &slow_methods;
+    }
+    return rc;
+}
+
+/* As play_app(), but between the write of a commit and the moment at which it can be seen there is
+ * a second. */
+static int play_slow_app(const char *path, const char *argument)
+{
+    sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+    app a;
+    char byte;
+    (void)argument;
+    quick_open = vfs->xOpen;
+    vfs->xOpen = slow_open;
+    a = app_begin(path);
+    app_exec(a.db, "PRAGMA synchronous = FULL");
+    parent_tell();
+    while (read(STDIN_FILENO, &byte, 1) == 1)
+        app_commit_one(&a);
+    app_end(&a);
+    return 0;
+}
+
 static void commit_in_another_process(child *c)
 {
     MUST(write(c->in, "!", 1) == 1);
@@ -116,6 +163,27 @@ static void test_wake__commit_of_another_process_on_rollback_journal__is_handled
 }
 
 /* proves: WRK-001 */
+static void test_wake__commit_that_takes_a_second_to_sync__is_handled_without_a_poll(void **state)
+{
+    const place *p = *state;
+    atomic_int handled = 0;
+    /* nor reaps, whose checkpoint would be a change that wakes */
+    wp_store *store = fault_store(p->path, "worker.poll_min_ms=3600000 worker.poll_max_ms=3600000 "
+                                           "worker.reap_ms=3600000");
+    wp_worker *worker = sleeping_worker(store, &handled);
+    child c = child_start("slow app", p->path, "");
+    assert_true(child_hear(&c));
+    for (int i = 1; i <= 2; i++) {
+        commit_in_another_process(&c);
+        AWAIT(atomic_load(&handled) == i);
+    }
+    assert_ended_well(&c);
+    MUST_OK(wp_worker_stop(NULL, worker, PATIENCE_MS, &must_err));
+    wp_worker_free(worker);
+    wp_store_close(store);
+}
+
+/* proves: WRK-001 */
 static void test_wake__same_process__both_ways_of_enqueueing_are_handled(void **state)
 {
     const place *p = *state;
@@ -159,13 +227,14 @@ static void test_wakeups_off__another_process_commits__polling_finds_it(void **s
     wp_store_close(store);
 }
 
-static const role roles[] = {{"app", play_app}};
+static const role roles[] = {{"app", play_app}, {"slow app", play_slow_app}};
 
 static int suite(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_DATABASE(test_wake__commit_of_another_process_on_wal__is_handled_without_a_poll),
         WITH_DATABASE(test_wake__commit_of_another_process_on_rollback_journal__is_handled),
+        WITH_DATABASE(test_wake__commit_that_takes_a_second_to_sync__is_handled_without_a_poll),
         WITH_DATABASE(test_wake__same_process__both_ways_of_enqueueing_are_handled),
         WITH_DATABASE(test_wakeups_off__another_process_commits__polling_finds_it),
     };

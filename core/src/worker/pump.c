@@ -18,9 +18,9 @@ enum {
     CHANNEL_TRUST_US = 30000000,   /* a channel that was heard is believed in for so long */
     CHANNEL_ANSWER_US = 1000000,   /* a signal that was not heard by then is not heard */
     CHANNEL_SILENT_MAX = 3,        /* so many in a row: connect and listen anew */
-    HEARD_POLL_US = 5000, /* after a signal: polls from this on, for those who commit later */
-    RECHECK_FIRST_US = 100,
-    RECHECK_MAX_US = 200000,
+    HEARD_POLL_US = 5000,     /* after a signal: polls from this on, for those who commit later */
+    RECHECK_FIRST_US = 100,   /* after a change of the file was announced; each time doubled */
+    RECHECK_MAX_US = 2000000, /* all of it takes twice as long: a disk may be slow to sync */
     BACKOFF_FIRST_US = 50000,
     BACKOFF_MAX_US = 5000000
 };
@@ -551,8 +551,9 @@ static void wake(wp_worker *worker, int64_t now)
     poll_now(worker, now);
 }
 
-/* A change of the file was announced. It is announced before the commit can be seen, so look for
- * the change itself, again and again at growing intervals. */
+/* A change of the file was announced. It is announced when it is written, and the commit can be seen
+ * once the disk has synced that, so look for the change itself, again and again at growing intervals:
+ * found after at most twice the time that the commit took. */
 static void look_for_change(wp_worker *worker, int64_t now)
 {
     int64_t number;
