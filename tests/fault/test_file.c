@@ -65,7 +65,43 @@ static void test_open__missing_file__is_unavailable_and_makes_none(void **state)
     refuses(p->path, "", WP_E_UNAVAILABLE, 0);
     assert_int_equal(file_size(p->path), -1);
     refuses("/nonexistent/app.db", "", WP_E_UNAVAILABLE, 0);
-    refuses("/nonexistent/app.db", "store.deploy=true", WP_E_UNAVAILABLE, SQLITE_CANTOPEN);
+    refuses("/nonexistent/app.db", "store.deploy=true", WP_E_UNAVAILABLE, 0);
+}
+
+/* Open what `url` names, and expect an error that says `text`. */
+static void refuses_url(const char *url, const char *deploy, wp_status status, const char *text)
+{
+    wp_config *config = fault_config("unused", "");
+    wp_store *store = NULL;
+    wp_error *err = NULL;
+    MUST_OK(wp_config_set(config, "store.url", url, &must_err));
+    MUST_OK(wp_config_set(config, "store.deploy", deploy, &must_err));
+    MUST(wp_store_open(&store, config, &err) == status);
+    if (!strstr(wp_error_message(err), text))
+        fail_msg("\"%s\" does not say \"%s\"", wp_error_message(err), text);
+    wp_error_free(err);
+    wp_config_free(config);
+}
+
+/* proves: SDP-002 */
+static void test_open__missing_directory__says_so(void **state)
+{
+    (void)state;
+    refuses_url("sqlite:/nonexistent/app.db", "false", WP_E_UNAVAILABLE,
+                "/nonexistent/app.db cannot be opened: its directory does not exist");
+    refuses_url("sqlite:nonexistent/app.db", "true", WP_E_UNAVAILABLE, "directory does not exist");
+    refuses_url("sqlite:nonexistent.db", "false", WP_E_UNAVAILABLE, "deploy");
+}
+
+/* To some it is a path from the current directory, to others an absolute one. */
+static void test_open__url_with_slashes__says_how_to_write_it(void **state)
+{
+    static const char *const urls[] = {"sqlite://app.db", "sqlite:///app.db", "sqlite:////tmp/a"};
+    (void)state;
+    for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
+        refuses_url(urls[i], "false", WP_E_CONFIG, "sqlite:PATH");
+        refuses_url(urls[i], "true", WP_E_CONFIG, "sqlite:PATH");
+    }
 }
 
 static void test_open__directory__is_unavailable(void **state)
@@ -305,6 +341,25 @@ static void test_locked__on_the_apps_connection__is_reported_and_can_be_repeated
     wp_store_close(store);
 }
 
+/* proves: OBX-082 */
+static void test_locked__by_the_app_itself__the_error_says_what_may_be_the_matter(void **state)
+{
+    const place *p = *state;
+    wp_store *store = fault_store(p->path, "store.busy_timeout_ms=20");
+    wp_message *message = fault_message("t", "x");
+    sqlite3 *db = app_open(p->path);
+    wp_error *err = NULL;
+    wp_id id;
+    app_exec(db, "BEGIN IMMEDIATE");
+    assert_int_equal(wp_outbox_enqueue(&id, NULL, store, NULL, message, &err), WP_E_UNAVAILABLE);
+    assert_non_null(strstr(wp_error_message(err), "another transaction of this process"));
+    wp_error_free(err);
+    app_exec(db, "ROLLBACK");
+    (void)sqlite3_close(db);
+    wp_message_free(message);
+    wp_store_close(store);
+}
+
 typedef struct gate {
     atomic_bool entered;
     atomic_bool open;
@@ -533,6 +588,8 @@ static int suite(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_PLACE(test_open__missing_file__is_unavailable_and_makes_none),
+        WITH_PLACE(test_open__missing_directory__says_so),
+        WITH_PLACE(test_open__url_with_slashes__says_how_to_write_it),
         WITH_PLACE(test_open__directory__is_unavailable),
         WITH_DATABASE(test_open__read_only_file__is_unavailable),
         WITH_DATABASE(test_open__read_only_directory__is_an_error),
@@ -541,6 +598,7 @@ static int suite(void)
         WITH_DATABASE(test_corrupt__tables__calls_fail_and_the_worker_stays),
         WITH_DATABASE(test_locked__short_busy_timeout__is_unavailable_and_retriable),
         WITH_DATABASE(test_locked__on_the_apps_connection__is_reported_and_can_be_repeated),
+        WITH_DATABASE(test_locked__by_the_app_itself__the_error_says_what_may_be_the_matter),
         WITH_DATABASE(test_locked__part_of_the_lease__worker_waits_and_keeps_it),
         WITH_DATABASE(test_locked__longer_than_the_lease__message_is_finished_once),
         WITH_DATABASE(test_full__file_size_limit__fails_clearly_and_keeps_what_was_stored),

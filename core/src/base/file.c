@@ -4,8 +4,10 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
+#include "base/text.h"
 #include "base/thread.h"
 
 wp__file_kind wp__file_look(const char *path)
@@ -16,6 +18,19 @@ wp__file_kind wp__file_look(const char *path)
     if (S_ISREG(info.st_mode))
         return WP__FILE_REGULAR;
     return S_ISDIR(info.st_mode) ? WP__FILE_DIRECTORY : WP__FILE_OTHER;
+}
+
+bool wp__file_has_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder;
+    bool found;
+    if (!slash || slash == path)
+        return true;
+    folder = wp__text_ndup(path, (size_t)(slash - path));
+    found = !folder || wp__file_look(folder) == WP__FILE_DIRECTORY;
+    free(folder);
+    return found;
 }
 
 /* Marks are never freed, only used again: the list can be read at any time without a lock. */

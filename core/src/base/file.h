@@ -16,6 +16,8 @@ typedef enum wp__file_kind {
 
 /* What `path` is; MISSING also where it cannot be looked at. */
 wp__file_kind wp__file_look(const char *path);
+/* Whether the directory that `path` is in, or would be, is there. */
+bool wp__file_has_folder(const char *path);
 
 /* A file that is open in this process: by which device and inode, since which fork. */
 typedef struct wp__file_mark wp__file_mark;

@@ -25,6 +25,7 @@ typedef struct sqlite_conn {
     int64_t busy_since_us;
     atomic_bool interrupted;
     bool impatient; /* do not wait for other connections */
+    wp__open how;   /* unless it is lent */
 } sqlite_conn;
 
 static sqlite_conn *self_of(wp_conn *conn)
@@ -68,6 +69,14 @@ static bool breaks_connection(int rc)
     }
 }
 
+/* What is most often the matter. */
+static const char *hint(const sqlite_conn *self, int rc)
+{
+    if ((rc & 0xff) == SQLITE_BUSY && !self->base.lent && self->how == WP__OPEN_POOL)
+        return "; is another transaction of this process open? Then pass its connection";
+    return "";
+}
+
 static wp_status fail(sqlite_conn *self, int rc, const char *doing, wp_error **err)
 {
     int code = sqlite3_extended_errcode(self->db);
@@ -80,8 +89,9 @@ static wp_status fail(sqlite_conn *self, int rc, const char *doing, wp_error **e
     if (breaks_connection(rc))
         self->base.broken = true;
     st = status_of(rc, message);
-    return wp__fail_db(err, st, NULL, code, (rc & 0xff) == SQLITE_FULL, "%s: %s (SQLite %d)", doing,
-                       message, code);
+    wp__fail_db(err, st, NULL, code, (rc & 0xff) == SQLITE_FULL, "%s: %s (SQLite %d)%s", doing,
+                message, code, hint(self, rc));
+    return st;
 }
 
 /* ---- waiting for other writers ------------------------------------------------------------ */
@@ -304,6 +314,12 @@ wp_status wp__sqlite_location(char **location, bool *memory, const char *url, wp
     if (!*url)
         return wp__fail(err, WP_E_CONFIG,
                         "store.url names no file: sqlite:PATH or sqlite::memory:");
+    /* Others count the slashes, and read the third one in different ways. */
+    if (strncmp(url, "//", 2) == 0)
+        return wp__fail(err, WP_E_CONFIG,
+                        "store.url begins with sqlite://, which may be meant in two ways: write "
+                        "sqlite:PATH, with sqlite:app.db for a path from the current directory "
+                        "and sqlite:/srv/app.db for an absolute one");
     *memory = strcmp(url, ":memory:") == 0;
     if (*memory) {
         /* The memdb VFS shares a database by name among a process's connections. */
@@ -392,6 +408,9 @@ static wp_status sqlite_connect(wp_conn **out, wp_store *store, wp__open how, wp
     int rc;
     if (path && wp__file_look(path) == WP__FILE_DIRECTORY)
         return wp__fail(err, WP_E_UNAVAILABLE, "%s is a directory, not a database file", path);
+    if (path && !wp__file_has_folder(path))
+        return wp__fail(err, WP_E_UNAVAILABLE, "%s cannot be opened: its directory does not exist",
+                        path);
     if (path && !create && wp__file_look(path) == WP__FILE_MISSING)
         return wp__fail(err, WP_E_UNAVAILABLE,
                         "%s does not exist: deploy the schema with the deploy call or the "
@@ -402,6 +421,7 @@ static wp_status sqlite_connect(wp_conn **out, wp_store *store, wp__open how, wp
         return wp__fail_nomem(err);
     self->base.driver = &wp__sqlite_driver;
     self->base.store = store;
+    self->how = how;
     rc = sqlite3_open_v2(location, &self->db, flags, NULL);
     if (rc != SQLITE_OK)
         st = self->db ? fail(self, rc, "open", err) : wp__fail_nomem(err);
