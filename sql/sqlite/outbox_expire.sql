@@ -1,5 +1,5 @@
 -- outbox_expire: fail waiting messages that are past their expiry.
-INSERT INTO {outbox_finished} (seq, status, attempt, claim_number, finished_at, finished_by, last_error)
+INSERT INTO {outbox_end} (seq, status, attempt, claim_number, finished_at, finished_by, last_error)
 SELECT w.seq, 3, w.attempt, w.claim_number, :now, :worker, :reason
 FROM {outbox_work} AS w
 WHERE w.expires_at <= :now AND w.status <> 1

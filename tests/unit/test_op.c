@@ -98,7 +98,7 @@ static void test_enqueue_op__one_message__one_insert_with_its_values(void **stat
     assert_string_equal(wp_op_sql(op), "");
     assert_int_equal(wp_op_param_count(op), 0);
     assert_true(next(op));
-    assert_non_null(strstr(wp_op_sql(op), "INSERT INTO \"infra_outbox\""));
+    assert_non_null(strstr(wp_op_sql(op), "INSERT INTO \"infra_outbox_new\""));
     assert_null(strchr(wp_op_sql(op), ':'));
     assert_int_equal(wp_op_returns_rows(op), 0);
     text_param_is(op, "topic", "t");
@@ -295,7 +295,8 @@ static void test_op__columns_of_a_wrong_type__are_a_database_error(void **state)
             WPT_OK(wp_op_feed_text(op, "0123456789abcdef", 16, WPT_ERR));
         else
             WPT_OK(wp_op_feed_bytes(op, "0123456789abcde", 15, WPT_ERR));
-        WPT_STATUS(wp_op_row(op, WPT_ERR), WP_E_DB);
+        /* null: the database says that nothing was stored, for want of triggers */
+        WPT_STATUS(wp_op_row(op, WPT_ERR), i == 0 ? WP_E_STATE : WP_E_DB);
         wp_op_free(op);
     }
 }

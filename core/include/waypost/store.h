@@ -55,8 +55,10 @@ WP_API wp_status wp_schema_deploy(const wp_config *config, wp_error **err);
  *
  * The app keeps the connection, and frees the wp_conn before it closes it. Use both from one
  * thread at a time. The connection must be to the store's database: its tables are looked up in
- * the schema `main`.
- * @return WP_OK; WP_E_ARGUMENT: `db` is NULL; WP_E_STATE: the store is closed or forked. */
+ * the schema `main`, and its triggers must be switched on, as they are by default; later calls with
+ * it check that again.
+ * @return WP_OK; WP_E_ARGUMENT: `db` is NULL; WP_E_STATE: the store is closed or forked, or
+ *         SQLITE_DBCONFIG_ENABLE_TRIGGER is off. */
 WP_API wp_status wp_conn_borrow_sqlite(wp_conn **out, wp_store *store, struct sqlite3 *db,
                                        wp_error **err);
 /** Lend an open libpq connection (`PGconn *`), as wp_conn_borrow_sqlite() does. Nothing is prepared

@@ -225,14 +225,23 @@ static wp_status feed_row(sqlite3_stmt *statement, wp_op *op, wp_error **err)
     return op->cls->row(op, row, err);
 }
 
+/* The app may switch triggers off at any time. Our statements find out by themselves, too, but not all
+ * of them in words that say what to do. */
+static wp_status check_triggers(const sqlite_conn *self, wp_error **err)
+{
+    int on = 1;
+    (void)sqlite3_db_config(self->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, -1, &on);
+    return on ? WP_OK : wp__fail_triggers(err);
+}
+
 static wp_status sqlite_execute(wp_conn *conn, wp_op *op, wp_error **err)
 {
     sqlite_conn *self = self_of(conn);
     const wp__sql_text *text = wp__op_text(op);
     sqlite3_stmt *statement = NULL;
     int rc = SQLITE_OK;
-    wp_status st = prepared(&statement, self, op, err);
-    if (st != WP_OK)
+    wp_status st = conn->lent ? check_triggers(self, err) : WP_OK;
+    if (st != WP_OK || (st = prepared(&statement, self, op, err)) != WP_OK)
         return st;
     for (size_t i = 0; i < text->param_count && rc == SQLITE_OK; i++)
         rc = bind(statement, (int)i + 1, &op->params[text->params[i]]);
@@ -438,6 +447,7 @@ static wp_status sqlite_connect(wp_conn **out, wp_store *store, wp__open how, wp
 
 wp_status wp__sqlite_lend(wp_conn **out, wp_store *store, struct sqlite3 *db, wp_error **err)
 {
+    wp_status st;
     sqlite_conn *self = calloc(1, sizeof *self);
     if (!self)
         return wp__fail_nomem(err);
@@ -445,6 +455,10 @@ wp_status wp__sqlite_lend(wp_conn **out, wp_store *store, struct sqlite3 *db, wp
     self->base.store = store;
     self->base.lent = true;
     self->db = db;
+    if ((st = check_triggers(self, err)) != WP_OK) {
+        free(self);
+        return st;
+    }
     *out = &self->base;
     return WP_OK;
 }

@@ -88,6 +88,13 @@ void wp__op_set_now(wp_op *op)
         wp__op_set_null(op, WP__P_NOW);
 }
 
+wp_status wp__fail_triggers(wp_error **err)
+{
+    return wp__fail(err, WP_E_STATE,
+                    "the connection's triggers are switched off, and Waypost's tables need them: "
+                    "switch them on (SQLITE_DBCONFIG_ENABLE_TRIGGER)");
+}
+
 wp_status wp__column_int(int64_t *out, const wp__value *value, wp_error **err)
 {
     if (value->type != WP_VALUE_INT64)

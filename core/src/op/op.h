@@ -10,6 +10,9 @@
 
 #include "op/engine.h"
 
+/* The app has switched triggers off on its connection. WP_E_STATE. */
+wp_status wp__fail_triggers(wp_error **err);
+
 /* A value on its way to or from a statement. Borrowed bytes. */
 typedef struct wp__value {
     wp_value_type type;

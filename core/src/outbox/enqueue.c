@@ -304,6 +304,8 @@ static wp_status enqueue_row(wp_op *op, const wp__value *columns, wp_error **err
             self->results[place].duplicate = 0;
         return WP_OK;
     }
+    if (self->stage == UNIQUE && columns[0].type == WP_VALUE_NULL)
+        return wp__fail_triggers(err); /* told of, but not done */
     if (self->stage != MANY)
         return wp__column_id(&self->results[self->at].id, &columns[0], err);
     if ((st = wp__column_id(&id, &columns[0], err)) != WP_OK)

@@ -221,6 +221,8 @@ static wp_status finish_row(wp_op *op, const wp__value *columns, wp_error **err)
     wp__finish_op *self = (wp__finish_op *)op;
     int64_t n[3] = {0};
     wp_status st = WP_OK;
+    if (self->phase == PHASE_CHANGE && columns[0].type == WP_VALUE_NULL)
+        return wp__fail_triggers(err); /* told of, but not done */
     for (size_t i = 0; i < op->columns && st == WP_OK; i++)
         st = wp__column_int(&n[i], &columns[i], err);
     if (st != WP_OK)

@@ -69,6 +69,25 @@ BEGIN
     DELETE FROM {outbox_work} WHERE seq = NEW.seq;
 END;
 
+-- What statements insert into. On a connection whose triggers are switched off, the database refuses to
+-- insert into a view, and so nothing is ever done by half: a message without work, or work without end.
+CREATE VIEW {outbox_new} AS
+SELECT id, topic, payload, headers, correlation_id, ordering_key, unique_key, created_at, due_at, expires_at
+FROM {outbox};
+CREATE TRIGGER {outbox_new_stored} INSTEAD OF INSERT ON {outbox_new}
+BEGIN
+    INSERT INTO {outbox} (id, topic, payload, headers, correlation_id, ordering_key, unique_key, created_at, due_at, expires_at)
+    VALUES (NEW.id, NEW.topic, NEW.payload, NEW.headers, NEW.correlation_id, NEW.ordering_key, NEW.unique_key, NEW.created_at, NEW.due_at, NEW.expires_at);
+END;
+CREATE VIEW {outbox_end} AS
+SELECT seq, status, attempt, claim_number, finished_at, finished_by, last_error
+FROM {outbox_finished};
+CREATE TRIGGER {outbox_end_stored} INSTEAD OF INSERT ON {outbox_end}
+BEGIN
+    INSERT INTO {outbox_finished} (seq, status, attempt, claim_number, finished_at, finished_by, last_error)
+    VALUES (NEW.seq, NEW.status, NEW.attempt, NEW.claim_number, NEW.finished_at, NEW.finished_by, NEW.last_error);
+END;
+
 -- When a message with an ordering key goes, the next one with that key may run.
 CREATE TRIGGER {outbox_unblocked} AFTER DELETE ON {outbox_work} WHEN OLD.ordering_key IS NOT NULL
 BEGIN
