@@ -206,7 +206,7 @@ wp_status wp_message_set_header(wp_message *message, const char *name, const cha
 static const char *take_text(char **end, const wp__value *value)
 {
     char *start = *end;
-    if (value->type != WP_VALUE_TEXT && value->type != WP_VALUE_BYTES)
+    if (value->type != WP_VALUE_TEXT)
         return NULL;
     if (value->len)
         memcpy(start, value->p, value->len);
@@ -228,12 +228,47 @@ static wp_status read_numbers(wp_received *message, const wp__value *c, wp_error
     return wp__column_id(&message->id, &c[WP__COL_ID], err);
 }
 
+const char *wp__received_unreadable(const wp__value *columns)
+{
+    static const struct {
+        const char *name;
+        wp_value_type type;
+        bool nullable;
+    } wanted[WP__RECEIVED_COLUMNS] = {
+        [WP__COL_SEQ] = {"seq", WP_VALUE_INT64, false},
+        [WP__COL_ATTEMPT] = {"attempt", WP_VALUE_INT64, false},
+        [WP__COL_CLAIM_NUMBER] = {"claim_number", WP_VALUE_INT64, false},
+        [WP__COL_ID] = {"id", WP_VALUE_BYTES, false},
+        [WP__COL_TOPIC] = {"topic", WP_VALUE_TEXT, false},
+        [WP__COL_PAYLOAD] = {"payload", WP_VALUE_TEXT, false},
+        [WP__COL_HEADERS] = {"headers", WP_VALUE_TEXT, true},
+        [WP__COL_CORRELATION_ID] = {"correlation_id", WP_VALUE_TEXT, true},
+        [WP__COL_ORDERING_KEY] = {"ordering_key", WP_VALUE_TEXT, true},
+        [WP__COL_CREATED_AT] = {"created_at", WP_VALUE_INT64, false},
+        [WP__COL_DUE_AT] = {"due_at", WP_VALUE_INT64, false},
+        [WP__COL_EXPIRES_AT] = {"expires_at", WP_VALUE_INT64, true},
+    };
+    for (size_t i = 0; i < WP__RECEIVED_COLUMNS; i++) {
+        wp_id id;
+        const bool ok = i == WP__COL_ID
+                            ? wp__column_id(&id, &columns[i], NULL) == WP_OK
+                            : columns[i].type == wanted[i].type ||
+                                  (wanted[i].nullable && columns[i].type == WP_VALUE_NULL);
+        if (!ok)
+            return wanted[i].name;
+    }
+    return NULL;
+}
+
 wp_status wp__received_new(wp_received **out, const wp__value *columns, wp_error **err)
 {
+    const char *odd = wp__received_unreadable(columns);
     size_t size = sizeof(wp_received);
     wp_received *message;
     wp_status st;
     char *end;
+    if (odd)
+        return wp__fail(err, WP_E_DB, "unreadable row: %s", odd);
     for (int i = WP__COL_TOPIC; i <= WP__COL_ORDERING_KEY; i++)
         size += columns[i].len + 1;
     message = malloc(size);
@@ -251,10 +286,6 @@ wp_status wp__received_new(wp_received **out, const wp__value *columns, wp_error
     message->headers = take_text(&end, &columns[WP__COL_HEADERS]);
     message->correlation_id = take_text(&end, &columns[WP__COL_CORRELATION_ID]);
     message->ordering_key = take_text(&end, &columns[WP__COL_ORDERING_KEY]);
-    if (!message->topic || !message->payload) {
-        free(message);
-        return wp__fail(err, WP_E_DB, "a message has no topic or no payload");
-    }
     *out = message;
     return WP_OK;
 }

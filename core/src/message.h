@@ -59,6 +59,9 @@ struct wp_received {
     int64_t expires_us;
 };
 
+/* The name of the first column that cannot be read; NULL: all can. */
+const char *wp__received_unreadable(const wp__value *columns);
+/* WP_E_DB: it cannot be read. */
 wp_status wp__received_new(wp_received **out, const wp__value *columns, wp_error **err);
 void wp__received_free(wp_received *message);
 

@@ -1,7 +1,7 @@
 -- outbox_claim: lease up to :batch due messages of the JSON array :topics to :owner for :lease us.
 UPDATE {outbox_work}
 SET status = 1, owner_token = :owner, locked_until = :now + :lease,
-    claim_number = claim_number + 1, max_attempts = :max_attempts
+    claim_number = CAST(claim_number AS INTEGER) + 1, max_attempts = :max_attempts
 WHERE seq IN (
     SELECT w.seq
     FROM json_each(:topics) AS t CROSS JOIN {outbox_work} AS w

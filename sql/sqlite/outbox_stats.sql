@@ -4,7 +4,7 @@ SELECT topic,
        sum(status = 0 AND next_attempt_at > :now),
        sum(status = 1),
        sum(status = 4),
-       coalesce(:now - min(CASE WHEN status = 0 AND next_attempt_at <= :now THEN next_attempt_at END), 0)
+       coalesce(:now - CAST(min(CASE WHEN status = 0 AND next_attempt_at <= :now THEN next_attempt_at END) AS INTEGER), 0)
 FROM {outbox_work}
 GROUP BY topic
 ORDER BY topic

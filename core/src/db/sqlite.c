@@ -189,10 +189,14 @@ static void read_column(wp__value *value, sqlite3_stmt *statement, int column)
     case SQLITE_NULL:
         value->type = WP_VALUE_NULL;
         break;
-    default: /* text; a float in our tables is a foreign hand's and reads as text */
-        value->type = WP_VALUE_TEXT;
+    case SQLITE_TEXT:
         value->p = (const char *)sqlite3_column_text(statement, column);
         value->len = (size_t)sqlite3_column_bytes(statement, column);
+        value->type =
+            wp__utf8_check(value->p, value->len, NULL, NULL) ? WP_VALUE_TEXT : WP__VALUE_OTHER;
+        break;
+    default:
+        value->type = WP__VALUE_OTHER;
         break;
     }
 }

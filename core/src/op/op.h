@@ -21,6 +21,9 @@ typedef struct wp__value {
     size_t len;
 } wp__value;
 
+/* The type of a value that has none of ours, or of text that is not UTF-8: read, never written. */
+#define WP__VALUE_OTHER ((wp_value_type)0xff)
+
 typedef struct wp__op_class {
     /* Set up the next statement with wp__op_use() and its parameters, or leave it at that: done. */
     wp_status (*next)(wp_op *op, wp_error **err);

@@ -8,7 +8,7 @@
 #include "db/store.h"
 #include "outbox/outbox.h"
 
-enum { START, TOPICS, CLAIM, READ };
+enum { START, TOPICS, CLAIM, READ, ASIDE };
 
 /* What follows the message where the claim returns it. */
 enum { COL_NEXT_ATTEMPT = WP__RECEIVED_COLUMNS, COL_NOW, CLAIM_COLUMNS };
@@ -62,13 +62,20 @@ static wp_status claim_next(wp_op *op, wp_error **err)
         wp__op_set_text(op, WP__P_SEQS, self->seqs.data);
         self->step = READ;
         wp__op_use(op, WP__SQL_OUTBOX_READ_CLAIMED, WP__RECEIVED_COLUMNS);
+    } else if (self->step == READ || self->step == ASIDE) {
+        self->step = ASIDE;
+        wp__op_set_text(op, WP__P_WORKER, NULL);
+        (void)wp__aside_use_next(&self->aside, op);
     }
     return self->found_topics.failed || self->seqs.failed ? wp__fail_nomem(err) : WP_OK;
 }
 
 static wp_status keep_message(wp__claim_op *self, const wp__value *columns, wp_error **err)
 {
+    const char *odd = wp__aside_is_possible(&self->base) ? wp__received_unreadable(columns) : NULL;
     wp_status st;
+    if (odd && columns[WP__COL_SEQ].type == WP_VALUE_INT64)
+        return wp__aside_add(&self->aside, columns[WP__COL_SEQ].i, odd, err);
     if (!self->received) {
         self->received = calloc((size_t)self->batch, sizeof(wp_received *));
         if (!self->received)
@@ -87,6 +94,8 @@ static wp_status claim_row(wp_op *op, const wp__value *columns, wp_error **err)
     wp__claim_op *self = (wp__claim_op *)op;
     int64_t seq = 0;
     wp_status st;
+    if (self->step == TOPICS && columns[0].type != WP_VALUE_TEXT)
+        return WP_OK; /* the reaper fails its messages */
     if (self->step == TOPICS)
         return add_topic(&self->found_topics, columns[0].p, columns[0].len, err);
     if (self->step == CLAIM && op->engine->claim_reads) {
@@ -120,6 +129,7 @@ static void claim_rewind(wp_op *op)
     free(self->reached);
     self->reached = NULL;
     self->step = START;
+    wp__aside_clear(&self->aside);
     wp__buf_clear(&self->found_topics);
     wp__buf_clear(&self->seqs);
 }
@@ -129,6 +139,7 @@ static void claim_destroy(wp_op *op)
     wp__claim_op *self = (wp__claim_op *)op;
     claim_rewind(op);
     free(self->received);
+    wp__aside_free(&self->aside);
     wp__buf_free(&self->found_topics);
     wp__buf_free(&self->seqs);
 }

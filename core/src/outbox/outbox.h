@@ -15,6 +15,30 @@
  * min(base * 2^attempt, max), shortened by up to `jitter` of itself. Microseconds, at least 1. */
 int64_t wp__backoff_us(int64_t attempt, const wp__worker_options *options, double jitter);
 
+/* ---- rows that cannot be read (aside.c) ---- */
+
+typedef struct wp__odd_row {
+    int64_t seq;
+    const char *column; /* a constant */
+} wp__odd_row;
+
+typedef struct wp__aside {
+    wp__odd_row *rows;
+    size_t count;
+    size_t cap;
+    size_t done; /* how many were dealt with */
+    wp__buf reason;
+} wp__aside;
+/* Whether the engine can set rows aside; if not, it has none that cannot be read. */
+bool wp__aside_is_possible(const wp_op *op);
+/* Note a row that is to fail. */
+wp_status wp__aside_add(wp__aside *aside, int64_t seq, const char *column, wp_error **err);
+/* Have the next one failed by the operation's next statement, which must know now and worker; false:
+ * there is none. */
+bool wp__aside_use_next(wp__aside *aside, wp_op *op);
+void wp__aside_clear(wp__aside *aside);
+void wp__aside_free(wp__aside *aside);
+
 /* ---- claim ---- */
 
 typedef struct wp__claim_op {
@@ -31,6 +55,7 @@ typedef struct wp__claim_op {
     int step;
     wp__buf found_topics;
     wp__buf seqs;
+    wp__aside aside; /* claimed, but unreadable: failed instead */
     /* what was claimed; taken over by whoever sets `received` to NULL and `count` to 0 */
     wp_received **received;
     size_t count;
@@ -144,14 +169,18 @@ typedef struct wp__reap_op {
     size_t done;
     struct wp__expired *rows;
     size_t row_count;
+    wp__aside aside;
     int end; /* of those being written: a wp__expired_end */
     wp__buf json;
     /* results */
-    size_t leases;  /* expired leases met: at most a page */
-    size_t retried; /* of them, given back */
-    size_t failed;  /* of them, at their limit of attempts */
-    size_t expired; /* messages past their expiry, claimed or waiting: at most a page of each */
+    size_t leases;     /* expired leases met: at most a page */
+    size_t retried;    /* of them, given back */
+    size_t failed;     /* of them, at their limit of attempts */
+    size_t unreadable; /* rows that could not be read, failed: at most a page of each kind */
+    size_t expired;    /* messages past their expiry, claimed or waiting: at most a page of each */
 } wp__reap_op;
+/* Whether there may be more: run it again. */
+bool wp__reap_op_is_full(const wp__reap_op *op);
 /* One page of expired leases and one of expired messages; run again while a page was full. */
 void wp__reap_op_init(wp__reap_op *op, wp_store *store, const char *worker, int64_t now_us,
                       int64_t since_us);

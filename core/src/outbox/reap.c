@@ -7,7 +7,7 @@
 #include "db/store.h"
 #include "outbox/outbox.h"
 
-enum { PHASE_START, PHASE_FIND, PHASE_CHANGE, PHASE_EXPIRE, PHASE_END };
+enum { PHASE_START, PHASE_FIND, PHASE_ODD, PHASE_ASIDE, PHASE_CHANGE, PHASE_EXPIRE, PHASE_END };
 
 /* What becomes of a claim whose lease is over. */
 typedef enum wp__expired_end { RETRIED, AT_LIMIT, PAST_EXPIRY } wp__expired_end;
@@ -95,7 +95,18 @@ static wp_status reap_next(wp_op *op, wp_error **err)
     if (self->phase == PHASE_FIND) {
         if (self->row_count > 1)
             qsort(self->rows, self->row_count, sizeof *self->rows, compare_expired);
-        self->leases = self->row_count;
+        self->leases = self->row_count + self->aside.count;
+        self->phase = PHASE_ODD;
+        if (wp__aside_is_possible(op)) {
+            wp__op_use(op, WP__SQL_OUTBOX_FIND_ODD, 1);
+            return WP_OK;
+        }
+    }
+    if (self->phase == PHASE_ODD || self->phase == PHASE_ASIDE) {
+        self->phase = PHASE_ASIDE;
+        if (wp__aside_use_next(&self->aside, op))
+            return WP_OK;
+        self->unreadable = self->aside.count;
         self->phase = PHASE_CHANGE;
     }
     if (self->phase == PHASE_CHANGE && self->done < self->row_count)
@@ -110,12 +121,29 @@ static wp_status reap_next(wp_op *op, wp_error **err)
     return WP_OK;
 }
 
+/* The name of the first column of an expired lease that cannot be read, or NULL. */
+static const char *unreadable(const wp__value *columns)
+{
+    static const char *const names[] = {"seq", "attempt", "claim_number", "max_attempts",
+                                        "owner_token"};
+    int64_t number = 0;
+    wp_id id;
+    for (size_t i = 0; i < 4; i++)
+        if (wp__column_int_or(&number, &columns[i], 0, NULL) != WP_OK ||
+            (i < 3 && columns[i].type == WP_VALUE_NULL))
+            return names[i];
+    return wp__column_id(&id, &columns[4], NULL) == WP_OK ? NULL : names[4];
+}
+
 static wp_status note_expired(wp__reap_op *self, const wp__value *columns, wp_error **err)
 {
     wp__expired *row;
     int64_t max_attempts = 0;
     int64_t past_expiry = 0;
+    const char *odd = wp__aside_is_possible(&self->base) ? unreadable(columns) : NULL;
     wp_status st;
+    if (odd && columns[0].type == WP_VALUE_INT64)
+        return wp__aside_add(&self->aside, columns[0].i, odd, err);
     if (!self->rows && !(self->rows = calloc(WP__REAP_PAGE, sizeof *self->rows)))
         return wp__fail_nomem(err);
     if (self->row_count == WP__REAP_PAGE)
@@ -142,6 +170,10 @@ static wp_status reap_row(wp_op *op, const wp__value *columns, wp_error **err)
     wp__reap_op *self = (wp__reap_op *)op;
     if (self->phase == PHASE_FIND)
         return note_expired(self, columns, err);
+    if (self->phase == PHASE_ODD)
+        return columns[0].type == WP_VALUE_INT64
+                   ? wp__aside_add(&self->aside, columns[0].i, "topic", err)
+                   : WP_OK;
     if (self->phase == PHASE_EXPIRE || self->end == PAST_EXPIRY)
         self->expired++;
     else if (self->end == AT_LIMIT)
@@ -157,13 +189,15 @@ static void reap_rewind(wp_op *op)
     self->phase = PHASE_START;
     self->done = 0;
     self->row_count = 0;
-    self->leases = self->retried = self->failed = self->expired = 0;
+    self->leases = self->retried = self->failed = self->expired = self->unreadable = 0;
+    wp__aside_clear(&self->aside);
 }
 
 static void reap_destroy(wp_op *op)
 {
     wp__reap_op *self = (wp__reap_op *)op;
     free(self->rows);
+    wp__aside_free(&self->aside);
     wp__buf_free(&self->json);
 }
 
@@ -178,6 +212,12 @@ void wp__reap_op_init(wp__reap_op *op, wp_store *store, const char *worker, int6
 {
     *op = (wp__reap_op){.worker = worker, .now_us = now_us, .since_us = since_us};
     wp__op_init(&op->base, &reap_class, store);
+}
+
+bool wp__reap_op_is_full(const wp__reap_op *op)
+{
+    return op->leases == WP__REAP_PAGE || op->expired >= WP__REAP_PAGE ||
+           op->unreadable >= WP__REAP_PAGE;
 }
 
 /* ---- is there anything? ------------------------------------------------------------------- */
@@ -235,8 +275,8 @@ wp_status wp_outbox_reap(size_t *changed, wp_store *store, wp_error **err)
         wp__reap_op op;
         wp__reap_op_init(&op, store, NULL, wp__store_now_us(store), INT64_MIN);
         st = wp__store_run(store, NULL, &op.base, err);
-        total += op.retried + op.failed + op.expired;
-        full = op.leases == WP__REAP_PAGE || op.expired >= WP__REAP_PAGE;
+        total += op.retried + op.failed + op.expired + op.unreadable;
+        full = wp__reap_op_is_full(&op);
         wp__op_fini(&op.base);
     }
     if (st != WP_OK)

@@ -287,7 +287,7 @@ static wp_status transact(wp_worker *worker, wp__flush *f, wp__group *group, siz
         worker->worked = true;
     }
     if (group && st == WP_OK) {
-        *claimed = claim.count;
+        *claimed = claim.count + claim.aside.count;
         move_since(group, &claim, count);
         free(group->after_key);
         group->after_key = claim.reached;
@@ -296,7 +296,8 @@ static wp_status transact(wp_worker *worker, wp__flush *f, wp__group *group, siz
         if (claim.now_us)
             worker->server_offset = claim.now_us - sent_at;
         wp__worker_count(worker, WP_COUNTER_POLLS, 1);
-        wp__worker_count(worker, WP_COUNTER_CLAIMED, (int64_t)claim.count);
+        wp__worker_count(worker, WP_COUNTER_CLAIMED, (int64_t)*claimed);
+        wp__worker_count(worker, WP_COUNTER_FAILED, (int64_t)claim.aside.count);
         if (claim.count)
             WP__LOG(worker->log, WP_LOG_DEBUG, "claimed",
                     WP__F_TEXT("StoreId", wp_store_id(worker->store)),
@@ -363,15 +364,16 @@ static wp_status reap(wp_worker *worker, wp_error **err)
         wp__reap_op op;
         wp__reap_op_init(&op, worker->store, worker->name, now_us, since_us);
         st = wp__conn_run(worker->pump_conn, &op.base, err);
-        more = op.leases == WP__REAP_PAGE || op.expired >= WP__REAP_PAGE;
+        more = wp__reap_op_is_full(&op);
         if (st == WP_OK) {
             wp__worker_count(worker, WP_COUNTER_REAPED, (int64_t)(op.retried + op.failed));
-            wp__worker_count(worker, WP_COUNTER_FAILED, (int64_t)(op.failed + op.expired));
+            wp__worker_count(worker, WP_COUNTER_FAILED,
+                             (int64_t)(op.failed + op.expired + op.unreadable));
             WP__LOG(worker->log, WP_LOG_INFO, "reaped",
                     WP__F_TEXT("StoreId", wp_store_id(worker->store)),
                     WP__F_TEXT("WorkerId", worker->name),
                     WP__F_INT("Count", op.retried + op.failed), WP__F_INT("Dead", op.failed),
-                    WP__F_INT("Expired", op.expired));
+                    WP__F_INT("Expired", op.expired), WP__F_INT("Unreadable", op.unreadable));
             worker->worked = true;
             wp__pump_work_made(worker);
         }

@@ -1,18 +1,20 @@
 -- 0001_outbox: messages, the work that is left of them, and what was finished.
 
+-- SQLite stores what it is given, whatever a column's type: the checks keep out what could not be read.
+
 -- One row a message, written in the app's transaction and never changed.
 CREATE TABLE {outbox} (
     seq INTEGER PRIMARY KEY,
-    id BLOB NOT NULL,
-    topic TEXT NOT NULL,
-    payload TEXT NOT NULL,
-    headers TEXT,
-    correlation_id TEXT,
-    ordering_key TEXT,
-    unique_key TEXT,
-    created_at INTEGER NOT NULL,
-    due_at INTEGER NOT NULL,
-    expires_at INTEGER
+    id BLOB NOT NULL CHECK (typeof(id) = 'blob' AND length(id) = 16),
+    topic TEXT NOT NULL CHECK (typeof(topic) = 'text'),
+    payload TEXT NOT NULL CHECK (typeof(payload) = 'text'),
+    headers TEXT CHECK (typeof(headers) IN ('text', 'null')),
+    correlation_id TEXT CHECK (typeof(correlation_id) IN ('text', 'null')),
+    ordering_key TEXT CHECK (typeof(ordering_key) IN ('text', 'null')),
+    unique_key TEXT CHECK (typeof(unique_key) IN ('text', 'null')),
+    created_at INTEGER NOT NULL CHECK (typeof(created_at) = 'integer'),
+    due_at INTEGER NOT NULL CHECK (typeof(due_at) = 'integer'),
+    expires_at INTEGER CHECK (typeof(expires_at) IN ('integer', 'null'))
 );
 CREATE UNIQUE INDEX {outbox_id} ON {outbox} (id);
 
@@ -20,18 +22,18 @@ CREATE UNIQUE INDEX {outbox_id} ON {outbox} (id);
 -- status: 0 ready, 1 in progress, 4 blocked behind an earlier message with its ordering key.
 CREATE TABLE {outbox_work} (
     seq INTEGER PRIMARY KEY,
-    topic TEXT NOT NULL,
-    status INTEGER NOT NULL,
-    next_attempt_at INTEGER NOT NULL,
-    attempt INTEGER NOT NULL,
-    claim_number INTEGER NOT NULL,
-    max_attempts INTEGER,
-    owner_token BLOB,
-    locked_until INTEGER,
-    ordering_key TEXT,
-    unique_key TEXT,
-    expires_at INTEGER,
-    last_error TEXT
+    topic TEXT NOT NULL CHECK (typeof(topic) = 'text'),
+    status INTEGER NOT NULL CHECK (status IN (0, 1, 4)),
+    next_attempt_at INTEGER NOT NULL CHECK (typeof(next_attempt_at) = 'integer'),
+    attempt INTEGER NOT NULL CHECK (typeof(attempt) = 'integer'),
+    claim_number INTEGER NOT NULL CHECK (typeof(claim_number) = 'integer'),
+    max_attempts INTEGER CHECK (typeof(max_attempts) IN ('integer', 'null')),
+    owner_token BLOB CHECK (typeof(owner_token) IN ('blob', 'null')),
+    locked_until INTEGER CHECK (typeof(locked_until) IN ('integer', 'null')),
+    ordering_key TEXT CHECK (typeof(ordering_key) IN ('text', 'null')),
+    unique_key TEXT CHECK (typeof(unique_key) IN ('text', 'null')),
+    expires_at INTEGER CHECK (typeof(expires_at) IN ('integer', 'null')),
+    last_error TEXT CHECK (typeof(last_error) IN ('text', 'null'))
 );
 CREATE INDEX {outbox_work_ready} ON {outbox_work} (topic, next_attempt_at) WHERE status = 0;
 CREATE INDEX {outbox_work_leased} ON {outbox_work} (locked_until) WHERE status = 1;
@@ -42,12 +44,12 @@ CREATE INDEX {outbox_work_expires} ON {outbox_work} (expires_at) WHERE expires_a
 -- One row for each finished message. status: 2 done, 3 failed (a dead letter).
 CREATE TABLE {outbox_finished} (
     seq INTEGER PRIMARY KEY,
-    status INTEGER NOT NULL,
-    attempt INTEGER NOT NULL,
-    claim_number INTEGER NOT NULL,
-    finished_at INTEGER NOT NULL,
-    finished_by TEXT,
-    last_error TEXT
+    status INTEGER NOT NULL CHECK (status IN (2, 3)),
+    attempt INTEGER NOT NULL CHECK (typeof(attempt) = 'integer'),
+    claim_number INTEGER NOT NULL CHECK (typeof(claim_number) = 'integer'),
+    finished_at INTEGER NOT NULL CHECK (typeof(finished_at) = 'integer'),
+    finished_by TEXT CHECK (typeof(finished_by) IN ('text', 'null')),
+    last_error TEXT CHECK (typeof(last_error) IN ('text', 'null'))
 );
 CREATE INDEX {outbox_finished_failed} ON {outbox_finished} (finished_at) WHERE status = 3;
 
@@ -84,7 +86,7 @@ SELECT seq, status, attempt, claim_number, finished_at, finished_by, last_error
 FROM {outbox_finished};
 CREATE TRIGGER {outbox_end_stored} INSTEAD OF INSERT ON {outbox_end}
 BEGIN
-    INSERT INTO {outbox_finished} (seq, status, attempt, claim_number, finished_at, finished_by, last_error)
+    INSERT OR REPLACE INTO {outbox_finished} (seq, status, attempt, claim_number, finished_at, finished_by, last_error)
     VALUES (NEW.seq, NEW.status, NEW.attempt, NEW.claim_number, NEW.finished_at, NEW.finished_by, NEW.last_error);
 END;
 
