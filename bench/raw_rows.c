@@ -12,7 +12,7 @@ void bench_rows_open(bench_raw *raw)
         "SELECT w.seq, w.attempt, w.claim_number + 1, m.id, m.topic, m.payload, m.headers, "
         "m.correlation_id, m.ordering_key, m.created_at, m.due_at, m.expires_at "
         "FROM infra_outbox_work AS w CROSS JOIN infra_outbox AS m "
-        "WHERE w.status = 0 AND w.topic = :topic AND w.next_attempt_at <= :now "
+        "WHERE w.status = 0 AND w.topic = :topic AND w.at_once = 1 "
         "AND (w.expires_at IS NULL OR w.expires_at > :now) AND m.seq = w.seq "
         "ORDER BY w.next_attempt_at, w.seq LIMIT :batch");
     raw->take =

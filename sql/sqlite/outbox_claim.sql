@@ -6,11 +6,19 @@ WHERE seq IN (
     SELECT w.seq
     FROM json_each(:topics) AS t CROSS JOIN {outbox_work} AS w
     WHERE w.seq IN (
-        SELECT c.seq FROM {outbox_work} AS c
-        WHERE c.status = 0 AND c.topic = t.value AND c.next_attempt_at <= :now
-          AND (c.expires_at IS NULL OR c.expires_at > :now)
-        ORDER BY c.next_attempt_at, c.seq
-        LIMIT :batch)
+        SELECT a.seq FROM (
+            SELECT c.seq FROM {outbox_work} AS c
+            WHERE c.status = 0 AND c.topic = t.value AND c.at_once = 1
+              AND (c.expires_at IS NULL OR c.expires_at > :now)
+            ORDER BY c.next_attempt_at, c.seq
+            LIMIT :batch) AS a
+        UNION ALL
+        SELECT b.seq FROM (
+            SELECT c.seq FROM {outbox_work} AS c
+            WHERE c.status = 0 AND c.topic = t.value AND c.at_once = 0 AND c.next_attempt_at <= :now
+              AND (c.expires_at IS NULL OR c.expires_at > :now)
+            ORDER BY c.next_attempt_at, c.seq
+            LIMIT :batch) AS b)
     ORDER BY w.next_attempt_at, w.seq
     LIMIT :batch)
 RETURNING seq

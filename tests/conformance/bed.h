@@ -37,6 +37,7 @@ typedef struct engine {
     const char *count_objects, *count_outbox, *count_others, *journal;
     /* Quirks. */
     bool made_first;            /* the database must be made before the schema is deployed */
+    bool due_stays;             /* what was due stays so if the clock is set back */
     bool opens_new;             /* each store that opens the URL gets a new database */
     bool one_writer;            /* while the app's transaction has written, others cannot write */
     bool writer_blocks_readers; /* nor read: that is WP_E_UNAVAILABLE */

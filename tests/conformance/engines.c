@@ -100,7 +100,7 @@ static void use_rollback_journal(const char *url)
     .open = sqlite_open, .close = sqlite_close, .lend = sqlite_lend, .exec = exec,                 \
     .number = number, .begin = "BEGIN", .commit = "COMMIT", .rollback = "ROLLBACK",                \
     .savepoint = "SAVEPOINT s", .rollback_to = "ROLLBACK TO s", .one_writer = true,                \
-    .make = file_make, .number_at = file_number,                                                   \
+    .due_stays = true, .make = file_make, .number_at = file_number,                                \
     .count_objects = "SELECT count(*) FROM sqlite_master",                                         \
     .count_outbox = "SELECT count(*) FROM sqlite_master WHERE name = %Q || '_' || %Q",             \
     .count_others = "SELECT count(*) FROM sqlite_master WHERE name <> 'orders'"                    \

@@ -23,6 +23,7 @@ typedef struct item {
     int unique;
     wp_message_status status;
     int64_t next_at;
+    bool at_once;       /* was due when it was stored */
     int64_t expires_at; /* 0: never */
     int64_t attempt;
     int64_t claim_number;
@@ -77,9 +78,14 @@ static bool unfinished(const item *m)
     return m->status != WP_MESSAGE_DONE && m->status != WP_MESSAGE_FAILED;
 }
 
+static bool is_due(const item *m, int64_t now)
+{
+    return m->at_once || m->next_at <= now;
+}
+
 static bool claimable(const item *m, int64_t now)
 {
-    return m->status == WP_MESSAGE_READY && m->next_at <= now &&
+    return m->status == WP_MESSAGE_READY && is_due(m, now) &&
            (!m->expires_at || m->expires_at > now);
 }
 
@@ -110,6 +116,7 @@ static void model_retry(item *m, int64_t next_at, const char *error)
 {
     m->status = WP_MESSAGE_READY;
     m->next_at = next_at;
+    m->at_once = false;
     m->attempt++;
     m->locked_until = 0;
     if (error)
@@ -155,6 +162,7 @@ static wp_message *random_message(history *h, item *m)
         m->next_at = now + delay_ms * 1000;
         WPT_OK(wp_message_set_delay_ms(message, delay_ms, WPT_ERR));
     }
+    m->at_once = m->next_at <= now;
     if (chance(h, 15)) {
         m->expires_at = now + (int64_t)(1 + random_below(h, 30)) * WPT_SECOND_US;
         WPT_OK(wp_message_set_expires_us(message, m->expires_at, WPT_ERR));
@@ -406,9 +414,14 @@ static void step_reap(history *h)
     EXPECT(h, changed, expected);
 }
 
-/* By halves of a second, so that instants often coincide to the microsecond. */
+/* By halves of a second, so that instants often coincide to the microsecond; or the clock is set back. */
 static void step_advance(history *h)
 {
+    if (h->bed->engine->due_stays && chance(h, 15)) {
+        WPT_OK(wp_clock_jump_us(h->bed->clock, -(int64_t)random_below(h, 40) * WPT_SECOND_US / 2,
+                                WPT_ERR));
+        return;
+    }
     WPT_OK(wp_clock_advance_us(h->bed->clock, (int64_t)random_below(h, 9) * WPT_SECOND_US / 2,
                                WPT_ERR));
 }
@@ -456,8 +469,8 @@ static void compare_stats(history *h)
     int64_t want[WP_STAT_FAILED + 1] = {0};
     for (size_t i = 0; i < h->count; i++) {
         const item *m = &h->items[i];
-        want[WP_STAT_READY] += m->status == WP_MESSAGE_READY && m->next_at <= now;
-        want[WP_STAT_SCHEDULED] += m->status == WP_MESSAGE_READY && m->next_at > now;
+        want[WP_STAT_READY] += m->status == WP_MESSAGE_READY && is_due(m, now);
+        want[WP_STAT_SCHEDULED] += m->status == WP_MESSAGE_READY && !is_due(m, now);
         want[WP_STAT_IN_PROGRESS] += m->status == WP_MESSAGE_IN_PROGRESS;
         want[WP_STAT_BLOCKED] += m->status == WP_MESSAGE_BLOCKED;
         want[WP_STAT_DONE] += m->status == WP_MESSAGE_DONE;

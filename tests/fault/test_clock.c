@@ -135,6 +135,30 @@ static void test_clock__jumps_back__delayed_message_does_not_come_early(void **s
     wp_message_free(message);
 }
 
+/* proves: CLK-001, OBX-013 */
+static void test_clock__jumps_back__messages_that_were_due_are_handled(void **state)
+{
+    const place *p = *state;
+    const int64_t past_us = NOON_US - SECOND_US;
+    scene s = {.open = true};
+    wp_message *message = fault_message("t", "x");
+    wp_id id;
+    scene_begin(&s, p->path, "");
+    (void)fault_enqueue(s.store, "t", "x");
+    MUST_OK(wp_message_set_due_us(message, past_us, &must_err));
+    MUST_OK(wp_outbox_enqueue(&id, NULL, s.store, NULL, message, &must_err));
+    MUST_OK(wp_message_set_delay_ms(message, 60000, &must_err));
+    MUST_OK(wp_outbox_enqueue(&id, NULL, s.store, NULL, message, &must_err));
+    MUST_OK(wp_clock_jump_us(s.clock, -HOUR_US, &must_err));
+    MUST_OK(wp_worker_start(s.worker, 1, &must_err));
+    AWAIT(count_of(p->path, DONE) == 2);
+    (void)fault_enqueue(s.store, "t", "x"); /* by the clock as it is now */
+    AWAIT(count_of(p->path, DONE) == 3);
+    assert_int_equal(count_of(p->path, UNFINISHED), 1);
+    scene_end(&s);
+    wp_message_free(message);
+}
+
 /* proves: CLK-001 */
 static void test_clock__jumps_ahead__timeout_goes_by_elapsed_time(void **state)
 {
@@ -162,6 +186,7 @@ static int suite(void)
         WITH_DATABASE(test_clock__jumps_an_hour_ahead__running_work_keeps_its_lease),
         WITH_DATABASE(test_clock__jumps_an_hour_back__running_work_keeps_its_lease),
         WITH_DATABASE(test_clock__jumps_back__delayed_message_does_not_come_early),
+        WITH_DATABASE(test_clock__jumps_back__messages_that_were_due_are_handled),
         WITH_DATABASE(test_clock__jumps_ahead__timeout_goes_by_elapsed_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,10 +20,13 @@ CREATE UNIQUE INDEX {outbox_id} ON {outbox} (id);
 
 -- One narrow row for each unfinished message; it goes when the message is finished.
 -- status: 0 ready, 1 in progress, 4 blocked behind an earlier message with its ordering key.
+-- at_once: 1 if it was due when it was stored. It stays due if the clock is set back afterwards;
+-- next_attempt_at is its place in the order then, and nothing to wait for.
 CREATE TABLE {outbox_work} (
     seq INTEGER PRIMARY KEY,
     topic TEXT NOT NULL CHECK (typeof(topic) = 'text'),
     status INTEGER NOT NULL CHECK (status IN (0, 1, 4)),
+    at_once INTEGER NOT NULL CHECK (at_once IN (0, 1)),
     next_attempt_at INTEGER NOT NULL CHECK (typeof(next_attempt_at) = 'integer'),
     attempt INTEGER NOT NULL CHECK (typeof(attempt) = 'integer'),
     claim_number INTEGER NOT NULL CHECK (typeof(claim_number) = 'integer'),
@@ -35,7 +38,7 @@ CREATE TABLE {outbox_work} (
     expires_at INTEGER CHECK (typeof(expires_at) IN ('integer', 'null')),
     last_error TEXT CHECK (typeof(last_error) IN ('text', 'null'))
 );
-CREATE INDEX {outbox_work_ready} ON {outbox_work} (topic, next_attempt_at) WHERE status = 0;
+CREATE INDEX {outbox_work_ready} ON {outbox_work} (topic, at_once, next_attempt_at) WHERE status = 0;
 CREATE INDEX {outbox_work_leased} ON {outbox_work} (locked_until) WHERE status = 1;
 CREATE INDEX {outbox_work_key} ON {outbox_work} (ordering_key) WHERE ordering_key IS NOT NULL;
 CREATE UNIQUE INDEX {outbox_work_unique} ON {outbox_work} (unique_key) WHERE unique_key IS NOT NULL;
@@ -56,13 +59,13 @@ CREATE INDEX {outbox_finished_failed} ON {outbox_finished} (finished_at) WHERE s
 -- An enqueue is one insert into the message table; the work row comes with it.
 CREATE TRIGGER {outbox_enqueued} AFTER INSERT ON {outbox}
 BEGIN
-    INSERT INTO {outbox_work} (seq, topic, status, next_attempt_at, attempt, claim_number, ordering_key, unique_key, expires_at)
+    INSERT INTO {outbox_work} (seq, topic, status, at_once, next_attempt_at, attempt, claim_number, ordering_key, unique_key, expires_at)
     VALUES (
         NEW.seq, NEW.topic,
         CASE WHEN NEW.ordering_key IS NOT NULL
               AND EXISTS (SELECT 1 FROM {outbox_work} AS w WHERE w.ordering_key = NEW.ordering_key)
              THEN 4 ELSE 0 END,
-        NEW.due_at, 0, 0, NEW.ordering_key, NEW.unique_key, NEW.expires_at);
+        NEW.due_at <= NEW.created_at, NEW.due_at, 0, 0, NEW.ordering_key, NEW.unique_key, NEW.expires_at);
 END;
 
 -- To finish a message is one insert into the finished table; the work row goes with it.
