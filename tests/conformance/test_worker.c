@@ -178,6 +178,41 @@ static void test_worker__reject__dead_letter_at_once(void **state)
     wp_worker_free(worker);
 }
 
+static wp_outcome release_twice(wp_delivery *delivery, void *user)
+{
+    script *s = user;
+    s->attempt += wp_received_attempt(wp_delivery_message(delivery));
+    if (++s->calls == 1)
+        return WP_OUTCOME_RELEASE;
+    if (s->calls > 2)
+        return WP_OUTCOME_DONE;
+    return wp_delivery_finish(delivery, WP_OUTCOME_RELEASE, "unused", 0, NULL) == WP_OK
+               ? WP_OUTCOME_RELEASE
+               : WP_OUTCOME_REJECT;
+}
+
+/* proves: WRK-004, OBX-116 */
+static void test_worker__release__comes_again_at_once_with_the_same_attempt(void **state)
+{
+    bed *b = *state;
+    wp_worker *worker = worker_new(b, WPT_OPTIONS("worker.max_attempts", "1"));
+    script s = {0};
+    wp_outbox_info *info;
+    const wp_id id = wpt_enqueue(b->store, "t", "x");
+    handle(worker, "t", release_twice, &s);
+    assert_int_equal(drain(worker), 3);
+    assert_int_equal(s.attempt, 0);
+    info = wpt_info(b->store, &id);
+    assert_int_equal(wp_outbox_info_status(info), WP_MESSAGE_DONE);
+    assert_int_equal(wp_received_attempt(wp_outbox_info_message(info)), 0);
+    assert_int_equal(wp_received_claim_number(wp_outbox_info_message(info)), 3);
+    assert_null(wp_outbox_info_last_error(info));
+    assert_int_equal(wp_worker_counter(worker, WP_COUNTER_RELEASED), 2);
+    assert_int_equal(wp_worker_counter(worker, WP_COUNTER_ABANDONED), 0);
+    wp_outbox_info_free(info);
+    wp_worker_free(worker);
+}
+
 /* scenario: WRK-105 */
 /* proves: OBX-064, OBX-065, OBX-056 */
 static void test_worker__past_max_attempts__dead_letter(void **state)
@@ -895,6 +930,7 @@ int main(void)
         BED_TEST(test_worker__retry_with_delay_and_reason__comes_again_with_attempt_1),
         BED_TEST(test_worker__no_useful_answer__is_retried_after_the_backoff),
         BED_TEST(test_worker__reject__dead_letter_at_once),
+        BED_TEST(test_worker__release__comes_again_at_once_with_the_same_attempt),
         BED_TEST(test_worker__past_max_attempts__dead_letter),
         BED_TEST(test_worker__deferred__finished_later_from_another_thread),
         BED_TEST(test_worker__pulled__finished_and_written),

@@ -258,6 +258,27 @@ def test_reject_makes_a_dead_letter_at_once(app: App) -> None:
     assert worker.counters.failed == 1
 
 
+# proves: WRK-004, OBX-116
+def test_release_gives_the_message_back_at_once_with_the_same_attempt(app: App) -> None:
+    attempts: List[int] = []
+    worker = app.store.worker(max_attempts=1)
+
+    @worker.handler("a")
+    def handle(delivery: Delivery) -> None:
+        attempts.append(delivery.attempt)
+        if len(attempts) == 1:
+            raise waypost.Release()
+        if len(attempts) == 2:
+            delivery.release()
+
+    made = app.outbox.enqueue("a", "1")
+    worker.drain()
+    info = app.outbox.get(made.id)
+    assert attempts == [0, 0, 0]
+    assert info.status is Status.DONE and info.last_error is None
+    assert worker.counters.released == 2 and worker.counters.abandoned == 0
+
+
 # scenario: WRK-105
 # proves: OBX-064, OBX-065
 def test_past_max_attempts_the_message_is_a_dead_letter(app: App) -> None:

@@ -76,6 +76,10 @@ class Delivery(_handle.Delivery):
         """Finish it as a dead letter."""
         self._finish(_handle.REJECT, reason, 0)
 
+    def release(self) -> None:
+        """Give it back at once as if never started: its attempt stays as it was."""
+        self._finish(_handle.RELEASE, None, 0)
+
     def settle(self, timeout: Duration) -> None:
         """Wait until the outcome is written. LeaseLostError: it changed nothing; TimeoutError;
         StateError: not finished yet."""

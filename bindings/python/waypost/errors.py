@@ -141,5 +141,10 @@ class Reject(Exception):
         self.reason = reason
 
 
+class Release(Exception):
+    """Raise in a handler: give the message back at once as if it had never been started. Its attempt
+    stays as it was, and it may come again in the next moment; to wait, raise Retry with a delay."""
+
+
 class Cancelled(Exception):
     """Raised by Delivery.raise_if_cancelled(): the handler should stop."""

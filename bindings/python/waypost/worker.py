@@ -376,7 +376,7 @@ class Worker:
             def created(delivery: waypost.Delivery) -> None:
                 ...
 
-        To return None is success. Retry and Reject say otherwise; any other exception is a retry
+        To return None is success. Retry, Reject and Release say otherwise; any other exception is a retry
         with its text. DEFERRED keeps the delivery to finish it later.
         """
         options = {
@@ -782,6 +782,8 @@ class Worker:
     ) -> tuple[int, Optional[str], int]:
         if isinstance(error, errors.Reject):
             return _handle.REJECT, error.reason or None, 0
+        if isinstance(error, errors.Release):
+            return _handle.RELEASE, None, 0
         if isinstance(error, errors.Retry):
             try:
                 delay_ms = delay_to_ms(error.delay)

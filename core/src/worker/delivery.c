@@ -63,6 +63,8 @@ static wp__finish_kind kind_of(const wp_delivery *delivery, wp_outcome outcome)
         delivery->topic ? &delivery->topic->options : &delivery->group->options;
     if (outcome == WP_OUTCOME_DONE)
         return WP__FINISH_ACK;
+    if (outcome == WP_OUTCOME_RELEASE)
+        return WP__FINISH_RELEASE;
     if (outcome == WP_OUTCOME_REJECT || delivery->message->attempt + 1 >= options->max_attempts)
         return WP__FINISH_FAIL;
     return WP__FINISH_RETRY;
@@ -214,8 +216,10 @@ static void end_with(wp_delivery *delivery, wp_outcome outcome, const char *reas
                          "the transaction that completed it did not commit", 0);
         return;
     }
-    if (outcome != WP_OUTCOME_DONE && outcome != WP_OUTCOME_REJECT &&
-        wp_delivery_cancelled(delivery) == WP_CANCEL_TIMEOUT) {
+    if (outcome == WP_OUTCOME_RELEASE) {
+        reason = NULL;
+    } else if (outcome != WP_OUTCOME_DONE && outcome != WP_OUTCOME_REJECT &&
+               wp_delivery_cancelled(delivery) == WP_CANCEL_TIMEOUT) {
         (void)snprintf(text, sizeof text, reason ? "timeout: %.*s" : "timeout%.*s", WP_REASON_MAX,
                        reason ? reason : "");
         reason = text;

@@ -70,6 +70,9 @@ public sealed class OutboxDelivery : OutboxMessage, IDisposable
     /// <summary>Finish it as a dead letter.</summary>
     public void Reject(string? reason = null) => Finish(Outcome.Reject(reason));
 
+    /// <summary>Give it back at once as if never started: its attempt stays as it was.</summary>
+    public void Release() => Finish(Outcome.Release);
+
     private void Finish(Outcome outcome)
     {
         _handle.Finish(outcome.Kind, outcome.Reason, Times.DelayMs(outcome.Delay));

@@ -25,6 +25,10 @@ public readonly struct Outcome
     public static Outcome Reject(string? reason = null) =>
         new(wp_outcome.WP_OUTCOME_REJECT, reason);
 
+    /// <summary>Given back at once as if never started: its attempt stays as it was, and it may come
+    /// again in the next moment. To wait, answer Retry with a delay.</summary>
+    public static Outcome Release => new(wp_outcome.WP_OUTCOME_RELEASE);
+
     /// <summary>Kept open: Done(), Retry(), Reject() or Release() comes later, from any thread.
     /// Whoever finishes it must keep the delivery: one that is forgotten is tried again.</summary>
     public static Outcome Deferred => new(wp_outcome.WP_OUTCOME_DEFERRED);

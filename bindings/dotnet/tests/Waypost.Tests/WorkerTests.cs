@@ -204,6 +204,27 @@ public abstract class WorkerTests(Engine engine) : IDisposable
         Assert.Equal(1, worker.Counters.Failed);
     }
 
+    // proves: WRK-004, OBX-116
+    [Fact]
+    public async Task Release_gives_the_message_back_at_once_with_the_same_attempt()
+    {
+        var attempts = new List<int>();
+        OutboxWorker worker = Worker(options => options.MaxAttempts = 1).HandleWithOutcome("a", (d, _) =>
+        {
+            attempts.Add(d.Attempt);
+            if (attempts.Count == 2)
+                d.Release();
+            return Task.FromResult(attempts.Count == 1 ? Outcome.Release : Outcome.Done);
+        });
+        Guid id = await Outbox.EnqueueAsync("a", "1");
+        await worker.DrainAsync();
+        OutboxMessageInfo info = await Outbox.GetAsync(id);
+        Assert.Equal([0, 0, 0], attempts);
+        Assert.Equal(OutboxMessageStatus.Done, info.Status);
+        Assert.Null(info.LastError);
+        Assert.Equal((2L, 0L), (worker.Counters.Released, worker.Counters.Abandoned));
+    }
+
     // scenario: WRK-105
     // proves: OBX-064, OBX-065
     [Fact]
