@@ -25,10 +25,10 @@ typedef enum wp_source { WP_SOURCE_OUTBOX = 1 } wp_source;
 
 /** What a handler answers. 0 and any other unknown value count as a failure to be retried. */
 typedef enum wp_outcome {
-    WP_OUTCOME_NONE = 0,    /**< no answer: retried */
-    WP_OUTCOME_DONE = 1,    /**< finished with success */
-    WP_OUTCOME_RETRY = 2,   /**< failed; try again, or dead letter past the limit of attempts */
-    WP_OUTCOME_REJECT = 3,  /**< dead letter at once */
+    WP_OUTCOME_NONE = 0,     /**< no answer: retried */
+    WP_OUTCOME_DONE = 1,     /**< finished with success */
+    WP_OUTCOME_RETRY = 2,    /**< failed; try again, or dead letter past the limit of attempts */
+    WP_OUTCOME_REJECT = 3,   /**< dead letter at once */
     WP_OUTCOME_DEFERRED = 4, /**< wp_delivery_finish() comes later, from any thread */
     /** Given back at once as if never started: its attempt stays as it was, and this worker or
      * another one may claim it in the next moment. To wait, answer RETRY with a delay. */
@@ -104,7 +104,7 @@ typedef enum wp_counter {
     WP_COUNTER_ACKED = 1,
     WP_COUNTER_ABANDONED = 2, /**< given back for a retry */
     WP_COUNTER_FAILED = 3,    /**< made dead letters */
-    WP_COUNTER_RELEASED = 4, /**< given back as if never started */
+    WP_COUNTER_RELEASED = 4,  /**< given back as if never started */
     WP_COUNTER_REAPED = 5,
     WP_COUNTER_LEASES_LOST = 6,
     WP_COUNTER_RENEWED = 7,

