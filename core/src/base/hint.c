@@ -10,7 +10,7 @@ enum { KEY_MAX = 64 }; /* with the NUL; what is longer is cut */
 static void plain(char out[KEY_MAX], const char *key)
 {
     size_t len = 0;
-    for (; key[len] && len < KEY_MAX - 1; len++)
+    for (; len < KEY_MAX - 1 && key[len]; len++)
         out[len] = key[len] == '.'                      ? '_'
                    : key[len] >= 'A' && key[len] <= 'Z' ? (char)(key[len] + 32)
                                                         : key[len];
