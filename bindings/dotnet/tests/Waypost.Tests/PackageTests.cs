@@ -138,7 +138,7 @@ public sealed class PackageTests : IDisposable
         Bed.Execute(db, "CREATE TABLE effects (order_id TEXT, worker TEXT, topic TEXT, payload TEXT)");
         for (int n = 0; n < 20; n++)
             await store.Outbox.EnqueueAsync("order.placed", $"{n}", correlationId: $"order {n}");
-        using Process worker = Process.Start(new ProcessStartInfo("dotnet", [Built("DemoWorker", "demo_worker.dll"), path, "net", "order.placed"])
+        using Process worker = Process.Start(new ProcessStartInfo("dotnet", [Built("DemoWorker", "demo_worker.dll"), $"sqlite:{path}", "net", "order.placed"])
         {
             RedirectStandardInput = true,
         })!;
