@@ -21,7 +21,7 @@ dotnet build bindings/dotnet/Waypost.sln -c Release -v quiet --nologo
 
 log=build/dotnet/tests.log
 status=0
-timeout 400 dotnet test bindings/dotnet/tests/Waypost.Tests -c Release --no-build --nologo 2>&1 |
+timeout 1200 dotnet test bindings/dotnet/tests/Waypost.Tests -c Release --no-build --nologo 2>&1 |
     tee "$log" || status=$?
 # the runner's closing line, in the plain form too
 sed -nE 's/^(Passed|Failed)! +- Failed: +([0-9]+), Passed: +([0-9]+), Skipped: +([0-9]+).*/dotnet: \3 passed, \2 failed, \4 skipped/p' "$log"

@@ -37,10 +37,10 @@ run "unit" run_in . go test -v -count=1 .
 # Compiled first: the compiler must not run with such a collector.
 strict=$root/build/go-strict.test
 run "strict pointers, build" run_in tests env GOEXPERIMENT=cgocheck2 go test -c -o "$strict" .
-run "sqlite, strict pointers" run_in tests env GOGC=1 "$strict" -test.v -test.timeout 300s
-run "sqlite, race detector" run_in tests go test -race -v -count=1 -timeout 300s ./...
+run "sqlite, strict pointers" run_in tests env GOGC=1 "$strict" -test.v -test.timeout 900s
+run "sqlite, race detector" run_in tests go test -race -v -count=1 -timeout 900s ./...
 run "postgresql" run_in tests env WAYPOST_TEST_ENGINE=postgresql \
-    go test -v -count=1 -timeout 300s ./...
+    go test -v -count=1 -timeout 900s ./...
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
