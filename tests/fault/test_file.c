@@ -552,37 +552,206 @@ static void test_full__disk_for_a_while__worker_goes_on_once_there_is_room(void 
 
 /* ---- deleted ------------------------------------------------------------------------------ */
 
-/* SQLite goes on with the file that has no name any more. Nothing may crash or hang, and a new file
- * of the name is another database. */
-static void test_deleted__while_open__nothing_hangs_and_a_new_file_works(void **state)
+/* SQLite would go on with the file that has no name any more. */
+typedef struct absence {
+    wp_store *store;
+    wp_worker *worker;
+    wp_message *message;
+    atomic_int handled;
+} absence;
+
+static void absence_begin(absence *a, const char *path)
 {
-    const place *p = *state;
-    wp_store *store = fault_store(p->path, quick);
-    atomic_int handled = 0;
-    wp_worker *worker = fault_worker(store, "t", count_one, &handled);
-    wp_message *message = fault_message("t", "x");
-    wp_id id;
-    MUST_OK(wp_worker_start(worker, 1, &must_err));
-    (void)fault_enqueue(store, "t", "x");
-    AWAIT(atomic_load(&handled) == 1);
-    assert_int_equal(unlink(p->path), 0);
-    (void)unlink(place_file(p->path, "-wal"));
-    (void)unlink(place_file(p->path, "-shm"));
-    (void)wp_outbox_enqueue(&id, NULL, store, NULL, message, NULL);
-    MUST_OK(wp_worker_stop(NULL, worker, PATIENCE_MS, &must_err));
-    wp_worker_free(worker);
-    wp_store_close(store);
-    assert_int_equal(file_size(p->path), -1);
-    refuses(p->path, "", WP_E_UNAVAILABLE, 0);
-    fault_deploy(p->path);
-    store = fault_store(p->path, "");
-    (void)fault_enqueue(store, "t", "x");
-    assert_int_equal(count_of(p->path, ALL), 1);
-    wp_store_close(store);
-    wp_message_free(message);
+    a->store = fault_store(path, quick);
+    a->worker = fault_worker(a->store, "t", count_one, &a->handled);
+    a->message = fault_message("t", "x");
+    MUST_OK(wp_worker_start(a->worker, 1, &must_err));
+    (void)fault_enqueue(a->store, "t", "x");
+    AWAIT(atomic_load(&a->handled) == 1);
 }
 
-static const role roles[] = {{"locker", play_locker}};
+static void absence_end(absence *a)
+{
+    MUST_OK(wp_worker_stop(NULL, a->worker, PATIENCE_MS, &must_err));
+    wp_worker_free(a->worker);
+    wp_store_close(a->store);
+    wp_message_free(a->message);
+}
+
+/* Calls fail with `status`, and say why. */
+static void absence_is(absence *a, wp_status status, const char *text)
+{
+    wp_outbox_stats *stats = NULL;
+    wp_error *err = NULL;
+    wp_id id;
+    assert_int_equal(wp_outbox_enqueue(&id, NULL, a->store, NULL, a->message, &err), status);
+    if (!strstr(wp_error_message(err), text))
+        fail_msg("\"%s\" does not say \"%s\"", wp_error_message(err), text);
+    assert_int_equal(wp_error_retriable(err), status == WP_E_UNAVAILABLE);
+    wp_error_free(err);
+    assert_int_equal(wp_outbox_stats_read(&stats, a->store, 0, NULL), status);
+}
+
+static void remove_all(const char *path)
+{
+    assert_int_equal(unlink(path), 0);
+    (void)unlink(place_file(path, "-wal"));
+    (void)unlink(place_file(path, "-shm"));
+}
+
+static int play_deployer(const char *path, const char *argument)
+{
+    (void)argument;
+    fault_deploy(path);
+    return 0;
+}
+
+static void deploy_in_another_process(const char *path)
+{
+    child c = child_start("deployer", path, "");
+    assert_ended_well(&c);
+}
+
+/* What is enqueued now is in the file of that name, and the worker finds it. */
+static void goes_on(absence *a, const char *path, int64_t done)
+{
+    const int handled = atomic_load(&a->handled);
+    (void)fault_enqueue(a->store, "t", "x");
+    AWAIT(atomic_load(&a->handled) == handled + 1);
+    AWAIT(count_of(path, DONE) == done);
+}
+
+/* proves: WRK-002, OBX-092 */
+static void test_deleted__while_open__calls_fail_until_it_is_deployed_again(void **state)
+{
+    const place *p = *state;
+    absence a = {.store = NULL};
+    int64_t errors;
+    absence_begin(&a, p->path);
+    remove_all(p->path);
+    absence_is(&a, WP_E_UNAVAILABLE, "is not there any more");
+    errors = wp_worker_counter(a.worker, WP_COUNTER_ERRORS);
+    AWAIT(wp_worker_counter(a.worker, WP_COUNTER_ERRORS) > errors); /* the worker knows, too */
+    assert_int_equal(file_size(p->path), -1);
+    write_file(p->path, 0, 0, 0); /* a new database without our schema */
+    absence_is(&a, WP_E_SCHEMA, "no such table");
+    deploy_in_another_process(p->path);
+    goes_on(&a, p->path, 1);
+    absence_end(&a);
+}
+
+/* proves: WRK-002 */
+static void test_moved__while_open__calls_fail_until_it_is_back(void **state)
+{
+    const place *p = *state;
+    char away[128];
+    absence a = {.store = NULL};
+    (void)snprintf(away, sizeof away, "%s", place_file(p->path, ".away"));
+    absence_begin(&a, p->path);
+    put_all_into_the_file(p->path);
+    assert_int_equal(rename(p->path, away), 0);
+    absence_is(&a, WP_E_UNAVAILABLE, "is not there any more");
+    AWAIT(wp_worker_counter(a.worker, WP_COUNTER_ERRORS) > 0);
+    assert_int_equal(rename(away, p->path), 0);
+    goes_on(&a, p->path, 2);
+    assert_int_equal(count_of(p->path, ALL), 2);
+    absence_end(&a);
+}
+
+/* proves: WRK-002 */
+static void test_replaced__while_open__the_new_file_is_used(void **state)
+{
+    const place *p = *state;
+    place other = *p;
+    absence a = {.store = NULL};
+    (void)snprintf(other.path, sizeof other.path, "%.80s.new", p->path);
+    deploy_in_another_process(other.path);
+    put_all_into_the_file(other.path);
+    absence_begin(&a, p->path);
+    remove_all(p->path);
+    assert_int_equal(rename(other.path, p->path), 0);
+    goes_on(&a, p->path, 1);
+    assert_int_equal(count_of(p->path, ALL), 1);
+    absence_end(&a);
+}
+
+static const char *to_steal;
+
+/* Called by SQLite in the middle of the transaction. */
+static void steal(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    (void)count;
+    (void)values;
+    (void)unlink(to_steal);
+    sqlite3_result_null(context);
+}
+
+static int add_steal(sqlite3 *db, char **message, const void *routines)
+{
+    (void)message;
+    (void)routines;
+    return sqlite3_create_function(db, "steal", 0, SQLITE_UTF8 | SQLITE_INNOCUOUS, NULL, steal,
+                                   NULL, NULL);
+}
+
+/* proves: OBX-080 */
+static void test_deleted__in_a_transaction__is_not_committed(void **state)
+{
+    const place *p = *state;
+    wp_store *store;
+    sqlite3 *db;
+    wp_message *message = fault_message("t", "x");
+    wp_error *err = NULL;
+    wp_id id;
+    to_steal = p->path;
+    MUST(sqlite3_auto_extension((void (*)(void))add_steal) == SQLITE_OK);
+    db = app_open(p->path);
+    app_exec(db, "CREATE TRIGGER t AFTER INSERT ON infra_outbox BEGIN SELECT steal(); END");
+    (void)sqlite3_close(db);
+    store = fault_store(p->path, "");
+    MUST_OK(wp_message_set_unique_key(message, "k", &must_err)); /* two statements at most */
+    assert_int_equal(wp_outbox_enqueue(&id, NULL, store, NULL, message, &err), WP_E_UNAVAILABLE);
+    assert_non_null(strstr(wp_error_message(err), "deleted, moved or replaced"));
+    assert_true(wp_error_retriable(err));
+    wp_error_free(err);
+    (void)sqlite3_cancel_auto_extension((void (*)(void))add_steal);
+    wp_message_free(message);
+    wp_store_close(store);
+}
+
+/* Only the worker has it open, and it was asleep. */
+/* proves: WRK-002 */
+static void test_replaced__under_a_sleeping_worker__it_handles_what_is_in_the_new_file(void **state)
+{
+    static const char *const options[] = {
+        "worker.poll_min_ms=3600000 worker.poll_max_ms=3600000 worker.reap_ms=3600000",
+        "worker.poll_min_ms=10 worker.poll_max_ms=100 worker.reap_ms=10 worker.wakeups=false"};
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        const place *p = *state;
+        place other = *p;
+        wp_store *store = fault_store(p->path, options[i]);
+        atomic_int handled = 0;
+        wp_worker *worker = fault_worker(store, "t", count_one, &handled);
+        wp_store *filled;
+        (void)snprintf(other.path, sizeof other.path, "%.80s.new", p->path);
+        deploy_in_another_process(other.path);
+        filled = fault_store(other.path, "");
+        (void)fault_enqueue(filled, "t", "x");
+        wp_store_close(filled);
+        put_all_into_the_file(other.path);
+        MUST_OK(wp_worker_start(worker, 1, &must_err));
+        AWAIT(wp_worker_counter(worker, WP_COUNTER_POLLS) > 0);
+        remove_all(p->path);
+        assert_int_equal(rename(other.path, p->path), 0);
+        AWAIT(atomic_load(&handled) == 1);
+        MUST_OK(wp_worker_stop(NULL, worker, PATIENCE_MS, &must_err));
+        assert_int_equal(count_of(p->path, DONE), 1);
+        wp_worker_free(worker);
+        wp_store_close(store);
+    }
+}
+
+static const role roles[] = {{"locker", play_locker}, {"deployer", play_deployer}};
 
 static int suite(void)
 {
@@ -604,7 +773,11 @@ static int suite(void)
         WITH_DATABASE(test_full__file_size_limit__fails_clearly_and_keeps_what_was_stored),
         WITH_DATABASE(test_full__in_the_apps_transaction__is_reported_and_the_rest_can_commit),
         WITH_PLACE(test_full__disk_for_a_while__worker_goes_on_once_there_is_room),
-        WITH_DATABASE(test_deleted__while_open__nothing_hangs_and_a_new_file_works),
+        WITH_DATABASE(test_deleted__while_open__calls_fail_until_it_is_deployed_again),
+        WITH_DATABASE(test_moved__while_open__calls_fail_until_it_is_back),
+        WITH_DATABASE(test_replaced__while_open__the_new_file_is_used),
+        WITH_DATABASE(test_deleted__in_a_transaction__is_not_committed),
+        WITH_DATABASE(test_replaced__under_a_sleeping_worker__it_handles_what_is_in_the_new_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

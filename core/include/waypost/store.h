@@ -16,7 +16,11 @@ WP_BEGIN_DECLS
 /** One database with Waypost's tables. Thread-safe. Belongs to the process that opened it:
  * after a fork the child gets WP_E_STATE from every call, and also from wp_store_open() for the
  * same SQLite file, whose locks SQLite could not keep straight there
- * (sqlite.org/howtocorrupt.html, 2.6). Fork first and open stores afterwards. */
+ * (sqlite.org/howtocorrupt.html, 2.6). Fork first and open stores afterwards.
+ *
+ * While its SQLite file is deleted or moved away, calls give WP_E_UNAVAILABLE, and workers wait. Once
+ * a file of that name is there, they go on with it. Connections that the app lends are the app's to
+ * look after. */
 typedef struct wp_store wp_store;
 
 /** A connection of the app's, lent to a store for calls that join the app's transaction. */

@@ -142,8 +142,8 @@ bool wp__waiter_watch(wp__waiter *waiter, const char *path)
     fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (fd >= 0 && waiter->name && !is_remote(directory) &&
         inotify_add_watch(fd, directory,
-                          IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_MOVE_SELF |
-                              IN_ONLYDIR) >= 0) {
+                          IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE |
+                              IN_MOVE_SELF | IN_ONLYDIR) >= 0) {
         waiter->inotify_fd = fd;
         fd = -1;
     }

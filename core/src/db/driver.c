@@ -7,6 +7,11 @@
 #include "base/thread.h"
 #include "db/store.h"
 
+bool wp__conn_is_sound(wp_conn *conn)
+{
+    return conn && !conn->broken && !(conn->driver->gone && conn->driver->gone(conn));
+}
+
 static wp_status run_statements(wp_conn *conn, wp_op *op, wp_error **err)
 {
     bool more = false;

@@ -23,6 +23,9 @@ typedef struct wp__driver {
     void (*close)(wp_conn *conn);
     /* Before an idle connection is used again: whether it still stands. NULL: always. */
     bool (*alive)(wp_conn *conn);
+    /* Whether the file that it is on is not the one of that name any more. Cheap: asked before each use,
+     * also of connections that are not idle. NULL: there is no file. */
+    bool (*gone)(wp_conn *conn);
     wp_status (*begin)(wp_conn *conn, bool write, wp_error **err);
     wp_status (*commit)(wp_conn *conn, wp_error **err);
     void (*rollback)(wp_conn *conn);
@@ -54,6 +57,9 @@ struct wp_conn {
     bool broken; /* not to be used again: the pool closes it */
     wp_conn *next_free;
 };
+
+/* Whether a connection (NULL: no) can be used further. */
+bool wp__conn_is_sound(wp_conn *conn);
 
 /* Run an operation to its end on a connection. On a lent one: in whatever transaction is open.
  * Otherwise in a transaction of its own; busy and conflicts are retried with backoff while the

@@ -39,7 +39,7 @@ wp_status wp__pool_take(wp_conn **out, wp_store *store, wp_error **err)
     else
         pool->open++;
     wp__mutex_unlock(&pool->mutex);
-    if (conn && conn->driver->alive && !conn->driver->alive(conn)) {
+    if (conn && (!wp__conn_is_sound(conn) || (conn->driver->alive && !conn->driver->alive(conn)))) {
         wp__conn_close(conn);
         conn = NULL;
     }

@@ -74,7 +74,9 @@ static const char *hint(const sqlite_conn *self, int rc)
 {
     if ((rc & 0xff) == SQLITE_BUSY && !self->base.lent && self->how == WP__OPEN_POOL)
         return "; is another transaction of this process open? Then pass its connection";
-    return "";
+    return sqlite3_extended_errcode(self->db) == SQLITE_READONLY_DBMOVED
+               ? "; the file was deleted, moved or replaced while it was open"
+               : "";
 }
 
 static wp_status fail(sqlite_conn *self, int rc, const char *doing, wp_error **err)
@@ -88,7 +90,7 @@ static wp_status fail(sqlite_conn *self, int rc, const char *doing, wp_error **e
     }
     if (breaks_connection(rc))
         self->base.broken = true;
-    st = status_of(rc, message);
+    st = code == SQLITE_READONLY_DBMOVED ? WP_E_UNAVAILABLE : status_of(rc, message);
     wp__fail_db(err, st, NULL, code, (rc & 0xff) == SQLITE_FULL, "%s: %s (SQLite %d)%s", doing,
                 message, code, hint(self, rc));
     return st;
@@ -146,8 +148,24 @@ static wp_status sqlite_begin(wp_conn *conn, bool write, wp_error **err)
     return run_own(self_of(conn), write ? ST_BEGIN_WRITE : ST_BEGIN_READ, NULL, err);
 }
 
+/* SQLite goes on with a file that was deleted or renamed, or whose name another file has got, and what
+ * it writes there is lost. One stat(): asked before each use and each commit. */
+static bool sqlite_gone(wp_conn *conn)
+{
+    int moved = 0;
+    return sqlite3_file_control(self_of(conn)->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) ==
+               SQLITE_OK &&
+           moved;
+}
+
 static wp_status sqlite_commit(wp_conn *conn, wp_error **err)
 {
+    if (sqlite_gone(conn)) {
+        conn->broken = true;
+        return wp__fail(err, WP_E_UNAVAILABLE,
+                        "%s was deleted, moved or replaced while it was open",
+                        wp_store_location(conn->store));
+    }
     return run_own(self_of(conn), ST_COMMIT, NULL, err);
 }
 
@@ -309,6 +327,7 @@ const wp__driver wp__sqlite_driver = {
     .style = WP_PARAM_NAMED,
     .connect = sqlite_connect,
     .close = sqlite_close,
+    .gone = sqlite_gone,
     .begin = sqlite_begin,
     .commit = sqlite_commit,
     .rollback = sqlite_rollback,
@@ -424,6 +443,10 @@ static wp_status sqlite_connect(wp_conn **out, wp_store *store, wp__open how, wp
     if (path && !wp__file_has_folder(path))
         return wp__fail(err, WP_E_UNAVAILABLE, "%s cannot be opened: its directory does not exist",
                         path);
+    if (path && !create && wp__store_had_file(store) && wp__file_look(path) == WP__FILE_MISSING)
+        return wp__fail(
+            err, WP_E_UNAVAILABLE,
+            "%s is not there any more: it was deleted or moved while the store was open", path);
     if (path && !create && wp__file_look(path) == WP__FILE_MISSING)
         return wp__fail(err, WP_E_UNAVAILABLE,
                         "%s does not exist: deploy the schema with the deploy call or the "

@@ -132,6 +132,11 @@ const char *wp__store_watch_path(const wp_store *store)
     return store->watched ? store->location : NULL;
 }
 
+bool wp__store_had_file(const wp_store *store)
+{
+    return store->mark != NULL;
+}
+
 wp__pool *wp__store_pool(wp_store *store)
 {
     return &store->pool;

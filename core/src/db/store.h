@@ -34,6 +34,8 @@ int64_t wp__store_busy_us(const wp_store *store);
 bool wp__store_has_host_clock(const wp_store *store);
 /* The store's clock. */
 int64_t wp__store_now_us(const wp_store *store);
+/* Whether its file was there when it was opened. */
+bool wp__store_had_file(const wp_store *store);
 /* The file whose changes tell of commits, or NULL (in memory). */
 const char *wp__store_watch_path(const wp_store *store);
 

@@ -137,7 +137,7 @@ static wp_status connect_keeper(wp_worker *worker, wp_error **err)
 {
     wp_conn *conn = NULL;
     wp_status st;
-    if (worker->keeper_conn && !worker->keeper_conn->broken)
+    if (wp__conn_is_sound(worker->keeper_conn))
         return WP_OK;
     wp__mutex_lock(&worker->mutex);
     conn = worker->keeper_conn;

@@ -210,7 +210,7 @@ static wp_status connect_pump(wp_worker *worker, wp_error **err)
 {
     wp_conn *conn = NULL;
     wp_status st;
-    if (worker->pump_conn && !worker->pump_conn->broken)
+    if (wp__conn_is_sound(worker->pump_conn))
         return WP_OK;
     wp__pump_close(worker);
     if ((st = wp__store_connect(&conn, worker->store, WP__OPEN_WORKER, err)) != WP_OK)
@@ -501,11 +501,13 @@ static wp_status round_once(wp_worker *worker, int64_t *deadline, bool *did, wp_
     size_t claimed = 0;
     bool empty = false;
     int64_t now = wp__worker_now(worker);
-    bool reconnected = !worker->pump_conn || worker->pump_conn->broken;
+    bool reconnected = !wp__conn_is_sound(worker->pump_conn);
     wp_status st;
     *did = false;
     if ((st = connect_pump(worker, err)) != WP_OK)
         return st;
+    if (reconnected)
+        poll_now(worker, now); /* it may be another file, and changes were not seen meanwhile */
     if (now >= worker->next_reap && (st = maintain(worker, now, err)) != WP_OK)
         return st;
     if (reconnected && worker->unsure_until && (st = wp__recover_claims(worker, err)) != WP_OK)
