@@ -4,4 +4,4 @@ SET status = 0, owner_token = NULL, locked_until = NULL
 FROM json_each(:claims) AS c
 WHERE seq = CAST(c.key AS INTEGER) AND status = 1 AND owner_token = :owner
   AND (c.value IS NULL OR c.value = claim_number)
-RETURNING seq, claim_number
+RETURNING +seq, +claim_number

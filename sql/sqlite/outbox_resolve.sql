@@ -4,6 +4,6 @@ WITH RECURSIVE n (i) AS (
     UNION ALL
     SELECT n.i + 1 FROM n WHERE n.i + 1 < :count
 )
-SELECT n.i, m.seq
+SELECT +n.i, +m.seq
 FROM n CROSS JOIN {outbox} AS m
 WHERE m.id = substr(:ids, n.i * 16 + 1, 16)

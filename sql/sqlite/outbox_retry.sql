@@ -5,4 +5,4 @@ SET status = 0, at_once = 0, next_attempt_at = :now + :delay, attempt = CAST(att
 FROM json_each(:claims) AS c
 WHERE seq = CAST(c.key AS INTEGER) AND status = 1 AND owner_token = :owner
   AND (c.value IS NULL OR c.value = claim_number)
-RETURNING seq, claim_number
+RETURNING +seq, +claim_number

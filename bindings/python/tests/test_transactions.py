@@ -422,3 +422,94 @@ def test_ack_on_an_async_connection(app: App) -> None:
     asyncio.run(main())
     assert app.outbox.get(made.id).status is waypost.Status.DONE
 
+
+# ---- adapters and converters of the whole process --------------------------------------------
+
+
+@pytest.fixture
+def adapted() -> Iterator[None]:
+    """The app has had the plainest types adapted on their way in and converted on their way out."""
+    kinds = (int, str, bytes, type(None))
+    names = ("BLOB", "INTEGER", "TEXT")
+    for kind in kinds:
+        sqlite3.register_adapter(kind, lambda value: "adapted")
+    for name in names:
+        sqlite3.register_converter(name, lambda value: [value])
+    yield
+    for kind in kinds:
+        del sqlite3.adapters[kind, sqlite3.PrepareProtocol]  # type: ignore[attr-defined]
+    for name in names:
+        del sqlite3.converters[name]  # type: ignore[attr-defined]
+
+
+DETECT = sqlite3.PARSE_DECLTYPES | sqlite3.PARSE_COLNAMES
+
+
+def is_intact(app: App) -> None:
+    """What enqueue_both() or enqueue_both_async() stored can be read."""
+    claim = app.claim()
+    stored = {(message.topic, message.payload) for message in claim.messages}
+    assert stored - {("plain", "2")} == {("plain", "1"), ("unique", "\U0001f600")}
+    assert all(message.correlation_id is None for message in claim.messages)
+
+
+# proves: OBX-001, OBX-113, BND-002
+def test_adapters_and_converters_of_the_app_do_not_matter(app: App, adapted: None) -> None:
+    connection = app.connect(detect_types=DETECT)
+    enqueue_both(app, connection)
+    connection.commit()
+    is_intact(app)
+    owner = waypost.new_id()
+    made = app.outbox.enqueue("a", "1")
+    assert len(app.outbox.claim(owner).messages) == 1
+    assert app.outbox.ack(owner, [made.id], connection=connection) == 1
+    connection.commit()
+    assert app.outbox.stats().total.done == 1
+
+
+# proves: BND-002
+def test_adapters_and_converters_do_not_matter_on_sqlalchemy(app: App, adapted: None) -> None:
+    options = {"connect_args": {"detect_types": DETECT}, "native_datetime": True}
+    with sa_engine(app, **options) as engine, engine.begin() as connection:
+        enqueue_both(app, connection)
+    is_intact(app)
+
+
+# proves: BND-002
+@pytest.mark.parametrize("kind", ["aiosqlite", "sqlalchemy"])
+def test_adapters_and_converters_do_not_matter_on_async_connections(
+    app: App, kind: str, adapted: None
+) -> None:
+    async def on_aiosqlite() -> None:
+        async with aiosqlite.connect(app.store.location, detect_types=DETECT) as connection:
+            await enqueue_both_async(app, connection)
+            await connection.commit()
+
+    async def on_sqlalchemy() -> None:
+        url = f"sqlite+aiosqlite:///{app.store.location}"
+        engine = sa_asyncio.create_async_engine(url, connect_args={"detect_types": DETECT})
+        async with engine.connect() as connection:
+            await enqueue_both_async(app, connection)
+            await connection.commit()
+        await engine.dispose()
+
+    asyncio.run(on_aiosqlite() if kind == "aiosqlite" else on_sqlalchemy())
+    is_intact(app)
+
+
+# A driver of the app's own hands parameters over as it likes.
+# proves: WRK-002
+def test_what_an_adapter_has_spoilt_is_refused(app: App) -> None:
+    class Spoiling(waypost.drivers.Driver):
+        def execute(self, connection: Any, sql: str, parameters: Any) -> Any:
+            values = [v.decode("latin-1") if isinstance(v, bytes) else v for v in parameters]
+            return connection.wrapped.execute(sql, values).fetchall()
+
+    class Spoilt:
+        def __init__(self, wrapped: sqlite3.Connection) -> None:
+            self.wrapped = wrapped
+
+    waypost.drivers.register(Spoilt, Spoiling())
+    with pytest.raises(sqlite3.IntegrityError, match="id"):
+        app.outbox.enqueue("a", "1", connection=Spoilt(app.connect()))
+    assert app.count() == 0

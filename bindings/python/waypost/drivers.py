@@ -33,6 +33,7 @@ from typing import (
     Tuple,
     TypeVar,
     Union,
+    cast,
 )
 
 from waypost._handle import PARAMSTYLES, Operation, Value
@@ -76,15 +77,52 @@ class AsyncDriver:
 
 
 class Sqlite3(Driver):
-    """sqlite3.Connection. A plain cursor of our own knows nothing of the app's row factory."""
+    """sqlite3.Connection. A plain cursor of our own knows nothing of the app's row factory. The app's
+    converters do not matter: no column that a statement returns has a declared type."""
 
     def execute(self, connection: Any, sql: str, parameters: Parameters) -> Rows:
         cursor = sqlite3.Cursor(connection)
         try:
-            cursor.execute(sql, parameters)
+            cursor.execute(sql, _unadapted(parameters))
             return cursor.fetchall()
         finally:
             cursor.close()
+
+
+class _Int(int):
+    pass
+
+
+class _Text(str):
+    pass
+
+
+class _Bytes(bytes):
+    pass
+
+
+class _Null(float):
+    """Not a number: SQLite stores null for it."""
+
+
+_PLAIN: Mapping[type, Callable[[Any], Value]] = {
+    int: _Int,
+    str: _Text,
+    bytes: _Bytes,
+    type(None): lambda _: cast(Value, _Null("nan")),
+}
+_PLAIN_KEYS = [(kind, sqlite3.PrepareProtocol) for kind in _PLAIN]
+
+
+def _unadapted(parameters: Parameters) -> Parameters:
+    """Values that sqlite3 stores as they are, also where the app has had adapters registered for
+    their types: those are for exactly these types, and not for subclasses."""
+    adapters = getattr(sqlite3, "adapters", _PLAIN_KEYS)
+    if not any(key in adapters for key in _PLAIN_KEYS):
+        return parameters
+    if isinstance(parameters, Mapping):
+        return {name: _PLAIN[type(value)](value) for name, value in parameters.items()}
+    return [_PLAIN[type(value)](value) for value in parameters]
 
 
 class DbApi(Driver):
@@ -241,7 +279,7 @@ class SqlAlchemy(Driver):
         return str(connection.dialect.paramstyle)
 
     def execute(self, connection: Any, sql: str, parameters: Parameters) -> Rows:
-        result = connection.exec_driver_sql(sql, _for_sqlalchemy(parameters))
+        result = connection.exec_driver_sql(sql, _for_sqlalchemy(connection, parameters))
         try:
             return list(result) if result.returns_rows else ()
         finally:
@@ -265,7 +303,7 @@ class SqlAlchemyAsync(AsyncDriver):
         return str(connection.dialect.paramstyle)
 
     async def execute(self, connection: Any, sql: str, parameters: Parameters) -> Rows:
-        result = await connection.exec_driver_sql(sql, _for_sqlalchemy(parameters))
+        result = await connection.exec_driver_sql(sql, _for_sqlalchemy(connection, parameters))
         try:
             return list(result) if result.returns_rows else ()
         finally:
@@ -282,8 +320,10 @@ class SqlAlchemyAsyncSession(SqlAlchemyAsync):
         return await super().execute(await connection.connection(), sql, parameters)
 
 
-def _for_sqlalchemy(parameters: Parameters) -> Any:
+def _for_sqlalchemy(connection: Any, parameters: Parameters) -> Any:
     """A list would be many rows of parameters."""
+    if connection.dialect.name == "sqlite":
+        parameters = _unadapted(parameters)
     return parameters if isinstance(parameters, Mapping) else tuple(parameters)
 
 
@@ -295,7 +335,7 @@ class AioSqlite(AsyncDriver):
         cursor = await connection.cursor()
         try:
             _plain_rows(cursor)
-            await cursor.execute(sql, parameters)
+            await cursor.execute(sql, _unadapted(parameters))
             return [_columns(row) for row in await cursor.fetchall()]
         finally:
             await cursor.close()
