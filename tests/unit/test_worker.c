@@ -1260,6 +1260,9 @@ static void test_keeper__cannot_renew_until_the_lease_runs_out__handler_is_told(
     exec(&f, "ROLLBACK");
     wpt_gate_open(&g->gate, SIZE_MAX);
     stop(g);
+    assert_int_equal(atomic_load(&g->finish), WP_OK);
+    assert_int_equal(counter(g, WP_COUNTER_ACKED), 1); /* nobody has taken it meanwhile */
+    assert_int_equal(counter(g, WP_COUNTER_LEASES_LOST), 0);
     leave_file(g, &f);
 }
 
@@ -1297,6 +1300,51 @@ static wp_outcome reject_secret(wp_delivery *delivery, void *user)
     return WP_OUTCOME_RETRY;
 }
 
+static wp_outcome fail_or_ask(wp_delivery *delivery, void *user)
+{
+    (void)delivery;
+    return *(wp_outcome *)user;
+}
+
+/* proves: OBX-088 */
+static void test_log__failed_or_asked_for_a_retry__level_and_attempt(void **state)
+{
+    ground *g = *state;
+    wpt_log log;
+    wp_store *store = NULL;
+    wp_worker *worker = NULL;
+    wp_outcome answer = WP_OUTCOME_NONE;
+    wp_config *config =
+        wpt_config(g->clock, WPT_OPTIONS("store.url", "sqlite::memory:", "store.deploy", "true",
+                                         "worker.max_attempts", "3"));
+    wpt_log_init(&log);
+    wpt_log_attach(&log, config, "info");
+    WPT_OK(wp_store_open(&store, config, WPT_ERR));
+    WPT_OK(wp_worker_new(&worker, store, config, WPT_ERR));
+    WPT_OK(wp_worker_handle(worker, WP_SOURCE_OUTBOX, "t", fail_or_ask, &answer, NULL, WPT_ERR));
+    (void)wpt_enqueue(store, "t", "x");
+    WPT_OK(wp_worker_drain(NULL, worker, 60000, WPT_ERR));
+    assert_int_equal(
+        wpt_log_count(&log, "warning handler failed, will retry", "\"Attempt\":0,", "no known"), 1);
+    answer = WP_OUTCOME_RETRY;
+    wpt_advance_ms(g->clock, 60000);
+    WPT_OK(wp_worker_drain(NULL, worker, 60000, WPT_ERR));
+    assert_int_equal(
+        wpt_log_count(&log, "info handler asked for a retry", "\"Attempt\":1,", "asked for"), 1);
+    wpt_advance_ms(g->clock, 60000);
+    WPT_OK(wp_worker_drain(NULL, worker, 60000, WPT_ERR));
+    assert_int_equal(wpt_log_count(&log, "error dead letter", "\"Attempt\":2,", "asked for"), 1);
+    for (int i = 0; i < 3; i++) {
+        char attempt[24];
+        (void)snprintf(attempt, sizeof attempt, "\"Attempt\":%d}", i);
+        assert_int_equal(wpt_log_count(&log, "info handling", attempt, NULL), 1);
+    }
+    wp_worker_free(worker);
+    wp_store_close(store);
+    wp_config_free(config);
+    wpt_log_fini(&log);
+}
+
 /* proves: OBX-085..090, OBX-106, OBX-055 */
 static void test_log__enqueue_to_dead_letter__levels_fields_and_no_payload(void **state)
 {
@@ -1325,7 +1373,7 @@ static void test_log__enqueue_to_dead_letter__levels_fields_and_no_payload(void 
     WPT_OK(wp_worker_drain(NULL, worker, 60000, WPT_ERR));
     assert_true(wpt_log_count(&log, "debug claimed", "\"Count\":1", "\"S1\"") >= 1);
     assert_int_equal(wpt_log_count(&log, "info handling", "\"orders\"", id_text), 1);
-    assert_int_equal(wpt_log_count(&log, "error ", "\"boom\"", id_text), 1);
+    assert_int_equal(wpt_log_count(&log, "info handler asked for a retry", "\"boom\"", id_text), 1);
     wpt_advance_ms(g->clock, 60000);
     WPT_OK(wp_worker_drain(NULL, worker, 60000, WPT_ERR));
     assert_int_equal(wpt_log_count(&log, "error dead letter", "\"boom\"", id_text), 1);
@@ -1456,6 +1504,7 @@ int main(void)
         GROUND(test_worker__database_locked_for_long__goes_on_by_itself_afterwards),
         GROUND(test_keeper__cannot_renew_until_the_lease_runs_out__handler_is_told),
         GROUND(test_worker__idle_after_work__the_wal_is_truncated),
+        GROUND(test_log__failed_or_asked_for_a_retry__level_and_attempt),
         GROUND(test_log__enqueue_to_dead_letter__levels_fields_and_no_payload),
         GROUND(test_fork__child_uses_the_parents_handles__state_errors_and_parent_goes_on),
     };

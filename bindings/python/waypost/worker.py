@@ -768,7 +768,7 @@ class Worker:
         elif isinstance(result, Deferred):
             return None
         elif result is not None:
-            outcome = _handle.RETRY
+            outcome = _handle.FAILED
             reason = f"the handler returned a {type(result).__name__}, not None"
             LOGGER.error("handler of topic %r: %s", delivery.topic, reason)
         try:
@@ -803,12 +803,12 @@ class Worker:
                 "handler of topic %r failed, message %s, attempt %d: %s",
                 delivery.topic,
                 delivery.id,
-                delivery.attempt + 1,
+                delivery.attempt,
                 reason,
                 exc_info=(type(error), error, error.__traceback__),
             )
             logged(delivery.id)
-        return _handle.RETRY, reason, 0
+        return _handle.FAILED, reason, 0
 
     def _manual(self, loop: Optional[asyncio.AbstractEventLoop]) -> _Manual:
         return _Manual(self, loop)

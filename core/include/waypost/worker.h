@@ -23,9 +23,13 @@ typedef struct wp_delivery wp_delivery;
 /** Where deliveries come from. */
 typedef enum wp_source { WP_SOURCE_OUTBOX = 1 } wp_source;
 
-/** What a handler answers. 0 and any other unknown value count as a failure to be retried. */
+/** What a handler answers. 0 and any other unknown value count as a failure to be retried.
+ *
+ * A retry is logged at "info" if the handler asked for it and at "warning" if it failed otherwise, a
+ * dead letter at "error". `Attempt` in a record is wp_received_attempt() of the delivery: how many
+ * attempts had ended before this one, 0 at the first. */
 typedef enum wp_outcome {
-    WP_OUTCOME_NONE = 0,     /**< no answer: retried */
+    WP_OUTCOME_NONE = 0,     /**< no answer, or an exception: like RETRY, but nobody asked for it */
     WP_OUTCOME_DONE = 1,     /**< finished with success */
     WP_OUTCOME_RETRY = 2,    /**< failed; try again, or dead letter past the limit of attempts */
     WP_OUTCOME_REJECT = 3,   /**< dead letter at once */
@@ -124,7 +128,7 @@ WP_API const wp_received *wp_delivery_message(const wp_delivery *delivery);
 /** Why a handler should stop. */
 typedef enum wp_cancel {
     WP_CANCEL_NONE = 0,
-    WP_CANCEL_LEASE_LOST = 1, /**< someone else may have it; its outcome will not count */
+    WP_CANCEL_LEASE_LOST = 1, /**< someone else may have it: then its outcome will not count */
     WP_CANCEL_TIMEOUT = 2,    /**< `worker.timeout_ms` passed; it will be retried */
     WP_CANCEL_STOP = 3        /**< the worker is stopping; finishing in time still counts */
 } wp_cancel;
@@ -139,9 +143,10 @@ WP_API wp_status wp_worker_next_cancelled(wp_delivery **out, wp_worker *worker, 
                                           wp_error **err);
 
 /** Finish a delivery. The outcome is written soon after, together with others; see
- * wp_delivery_settle().
+ * wp_delivery_settle(). It counts unless another one has taken the message over, which happens at
+ * some time after the lease ran out: only the database knows, so WP_OK does not say that it counts.
  * @param outcome   not WP_OUTCOME_DEFERRED
- * @param reason    may be NULL; stored for RETRY and REJECT
+ * @param reason    may be NULL; stored for RETRY, REJECT and NONE
  * @param delay_ms  for RETRY: 1 to WP_DELAY_MS_MAX; 0: the backoff
  * @return WP_OK; WP_E_STATE: finished already; WP_E_LEASE_LOST: known to be lost; WP_E_STOPPED. */
 WP_API wp_status wp_delivery_finish(wp_delivery *delivery, wp_outcome outcome, const char *reason,

@@ -209,7 +209,7 @@ static void end_with(wp_delivery *delivery, wp_outcome outcome, const char *reas
                      int64_t delay_ms)
 {
     char text[64 + WP_REASON_MAX];
-    delivery->said_done = outcome == WP_OUTCOME_DONE;
+    delivery->said = outcome;
     if (outcome == WP_OUTCOME_DONE && delivery->completed) {
         /* Its transaction committed, or else it must be tried again: ask the database. */
         wp__delivery_end(delivery, kind_of(delivery, WP_OUTCOME_RETRY),

@@ -149,7 +149,7 @@ void wp__dispatch_handle(wp_delivery *delivery)
                 WP__F_TEXT("StoreId", wp_store_id(worker->store)),
                 WP__F_TEXT("WorkerId", worker->name), WP__F_TEXT("Topic", delivery->message->topic),
                 WP__F_ID("MessageId", &delivery->message->id));
-        finish_for(delivery, WP_OUTCOME_RETRY, "no handler for the topic");
+        finish_for(delivery, WP_OUTCOME_NONE, "no handler for the topic");
     }
     wp_delivery_free(delivery);
 }

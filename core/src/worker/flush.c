@@ -154,11 +154,12 @@ static void log_outcome(const wp_worker *worker, const wp_delivery *delivery, wp
 {
     const char *message = "lease lost";
     wp_log_level level = WP_LOG_WARNING;
-    if (written == WP__APP_DONE && !delivery->said_done) {
+    if (written == WP__APP_DONE && delivery->said != WP_OUTCOME_DONE) {
         message = "handler failed, but its transaction had committed: done";
     } else if (written == WP__WRITTEN && delivery->finish == WP__FINISH_RETRY) {
-        message = "handler failed, will retry";
-        level = WP_LOG_ERROR;
+        const bool asked = delivery->said == WP_OUTCOME_RETRY;
+        message = asked ? "handler asked for a retry" : "handler failed, will retry";
+        level = asked ? WP_LOG_INFO : WP_LOG_WARNING;
     } else if (written == WP__WRITTEN && delivery->finish == WP__FINISH_FAIL) {
         message = "dead letter";
         level = WP_LOG_ERROR;
@@ -168,7 +169,7 @@ static void log_outcome(const wp_worker *worker, const wp_delivery *delivery, wp
     WP__LOG(worker->log, level, message, WP__F_TEXT("StoreId", wp_store_id(worker->store)),
             WP__F_TEXT("WorkerId", worker->name), WP__F_TEXT("Topic", delivery->message->topic),
             WP__F_ID("MessageId", &delivery->message->id),
-            WP__F_INT("Attempt", delivery->message->attempt + 1),
+            WP__F_INT("Attempt", delivery->message->attempt),
             WP__F_INT("ElapsedMs", (delivery->finished_at - delivery->out_at) / 1000),
             WP__F_TEXT("Exception", delivery->reason));
 }
@@ -189,8 +190,9 @@ static void count_outcome(wp_worker *worker, const wp_delivery *delivery, wp__wr
 /* What its host is told: DONE that became a retry is not done. */
 static wp_status fate_of(const wp_delivery *delivery, wp__written written)
 {
-    if (written == WP__LOST || (written == WP__WRITTEN && delivery->completed &&
-                                delivery->said_done && delivery->finish != WP__FINISH_ACK))
+    if (written == WP__LOST ||
+        (written == WP__WRITTEN && delivery->completed && delivery->said == WP_OUTCOME_DONE &&
+         delivery->finish != WP__FINISH_ACK))
         return WP_E_LEASE_LOST;
     return WP_OK;
 }

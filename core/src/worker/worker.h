@@ -83,7 +83,7 @@ struct wp_delivery {
     char *reason;
     int64_t delay_us; /* 0: backoff */
     bool completed;   /* acked in a transaction of the app's */
-    bool said_done;   /* what the host finished it with, whatever came of that */
+    wp_outcome said;  /* what the host finished it with, whatever came of that */
     bool unsure;      /* its outcome may have been written, though the commit failed */
     bool lost;        /* the database said so, or its timeout was ignored */
     bool timed_out;

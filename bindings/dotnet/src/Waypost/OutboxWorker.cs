@@ -295,7 +295,7 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
             Func<OutboxDelivery, CancellationToken, ValueTask<Outcome>>? handler =
                 delivery.Registration?.Handler;
             outcome = handler is null
-                ? Outcome.Retry("no handler for the topic")
+                ? Outcome.Failed("no handler for the topic")
                 : await handler(delivery, delivery.CancellationToken).ConfigureAwait(false);
         }
         catch (Exception e)
@@ -350,7 +350,7 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
         {
             text = error.GetType().Name;
         }
-        return Outcome.Retry(text);
+        return Outcome.Failed(text);
     }
 
     private void PassOnCancellations()

@@ -21,6 +21,9 @@ public readonly struct Outcome
     public static Outcome Retry(string? reason = null, TimeSpan? delay = null) =>
         new(wp_outcome.WP_OUTCOME_RETRY, reason, delay);
 
+    /// <summary>Failed without asking for it: an exception, or no handler.</summary>
+    internal static Outcome Failed(string reason) => new(wp_outcome.WP_OUTCOME_NONE, reason);
+
     /// <summary>A dead letter at once.</summary>
     public static Outcome Reject(string? reason = null) =>
         new(wp_outcome.WP_OUTCOME_REJECT, reason);
