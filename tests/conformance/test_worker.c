@@ -518,6 +518,42 @@ static void test_worker__lease_taken_away__told_and_finishing_says_so(void **sta
     wpt_gate_fini(&w.gate);
 }
 
+/* proves: OBX-114 */
+static void test_worker__reaped_unseen__finishing_is_accepted_and_settling_says_so(void **state)
+{
+    bed *b = *state;
+    wp_clock *ahead = wpt_clock();
+    wp_delivery *delivery = NULL;
+    wp_worker *worker;
+    wp_config *config;
+    wp_store *other;
+    wp_id id;
+    if (b->engine->opens_new) { /* nobody else can reach its database */
+        wp_clock_free(ahead);
+        return;
+    }
+    worker = worker_new(b, NULL);
+    id = wpt_enqueue(b->store, "t", "x");
+    handle(worker, "t", NULL, NULL);
+    WPT_OK(wp_worker_next(&delivery, worker, 60000, WPT_ERR));
+    config = bed_config(b, NULL);
+    WPT_OK(wp_config_set_clock(config, ahead, WPT_ERR));
+    WPT_OK(wp_store_open(&other, config, WPT_ERR));
+    wp_config_free(config);
+    wpt_advance_ms(ahead, 3600000);
+    WPT_OK(wp_outbox_reap(NULL, other, WPT_ERR));
+    assert_int_equal(wpt_status_of(b->store, &id), WP_MESSAGE_READY);
+    WPT_OK(wp_delivery_finish(delivery, WP_OUTCOME_DONE, NULL, 0, WPT_ERR));
+    WPT_STATUS(wp_delivery_settle(delivery, 60000, WPT_ERR), WP_E_LEASE_LOST);
+    assert_int_equal(wp_worker_counter(worker, WP_COUNTER_LEASES_LOST), 1);
+    assert_int_equal(wpt_status_of(b->store, &id), WP_MESSAGE_READY);
+    assert_int_equal(wpt_attempt_of(b->store, &id), 1);
+    wp_delivery_free(delivery);
+    wp_worker_free(worker);
+    wp_store_close(other);
+    wp_clock_free(ahead);
+}
+
 /* scenario: WRK-113 */
 /* proves: OBX-049, OBX-053, OBX-064 */
 static void test_worker__poison_message__dead_letter_when_its_workers_die_at_it(void **state)
@@ -796,6 +832,31 @@ static void test_worker__completed_in_the_apps_transaction__both_or_neither(void
     wp_worker_free(worker);
 }
 
+/* proves: OBX-113, OBX-116 */
+static void test_worker__completed_after_the_worker_was_stopped__is_refused(void **state)
+{
+    bed *b = *state;
+    wp_worker *worker = worker_new(b, NULL);
+    const wp_id id = wpt_enqueue(b->store, "t", "x");
+    wp_delivery *delivery = NULL;
+    wp_op *op = NULL;
+    size_t abandoned = 99;
+    handle(worker, "t", NULL, NULL);
+    WPT_OK(wp_worker_next(&delivery, worker, 60000, WPT_ERR));
+    WPT_OK(wp_worker_stop(&abandoned, worker, 0, WPT_ERR));
+    assert_int_equal(abandoned, 1);
+    for (int freed = 0; freed < 2; freed++) {
+        bed_exec(b, b->engine->begin);
+        WPT_STATUS(wp_delivery_complete(delivery, b->conn, WPT_ERR), WP_E_STOPPED);
+        WPT_STATUS(wp_delivery_complete_op(&op, delivery, WPT_ERR), WP_E_STOPPED);
+        bed_exec(b, b->engine->commit);
+        assert_int_equal(wpt_status_of(b->store, &id), WP_MESSAGE_IN_PROGRESS);
+        if (!freed)
+            wp_worker_free(worker);
+    }
+    wp_delivery_free(delivery);
+}
+
 /* proves: OBX-064, OBX-113 */
 static void test_worker__completed_but_never_committed__dead_letter_at_the_limit(void **state)
 {
@@ -939,12 +1000,14 @@ int main(void)
         BED_TEST(test_worker__handler_past_its_timeout__told_and_retried_while_others_go_on),
         BED_TEST(test_worker__wall_clock_jumps__no_lease_of_running_work_is_lost),
         BED_TEST(test_worker__lease_taken_away__told_and_finishing_says_so),
+        BED_TEST(test_worker__reaped_unseen__finishing_is_accepted_and_settling_says_so),
         BED_TEST(test_worker__poison_message__dead_letter_when_its_workers_die_at_it),
         BED_TEST(test_worker__many_messages__parallel_up_to_the_concurrency_and_none_twice),
         BED_TEST(test_worker__two_stores_in_one_process__do_not_mix),
         BED_TEST(test_stop__handler_running__finishes_and_unstarted_claims_go_back),
         BED_TEST(test_stop__handler_does_not_return__the_deadline_holds),
         BED_TEST(test_worker__completed_in_the_apps_transaction__both_or_neither),
+        BED_TEST(test_worker__completed_after_the_worker_was_stopped__is_refused),
         BED_TEST(test_worker__completed_but_never_committed__dead_letter_at_the_limit),
         BED_TEST(test_worker__completed_and_answered_otherwise__the_commit_decides),
         BED_TEST(test_drain__due_and_later__handles_what_is_due_and_step_handles_one),
