@@ -57,6 +57,7 @@ struct wp_received {
     int64_t created_us;
     int64_t due_us;
     int64_t expires_us;
+    bool suspect; /* the lease of the claim before ran out: it may have killed its process */
 };
 
 /* The name of the first column that cannot be read; NULL: all can. */

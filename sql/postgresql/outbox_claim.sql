@@ -82,12 +82,13 @@ claimed AS (
         locked_until = (SELECT now FROM n) + CAST(:lease AS bigint),
         claim_number = w.claim_number + 1, max_attempts = CAST(:max_attempts AS bigint)
     WHERE w.seq = ANY (ARRAY(SELECT picked.seq FROM picked))
-    RETURNING w.seq, w.attempt, w.claim_number, w.next_attempt_at
+    RETURNING w.seq, w.attempt, w.claim_number, w.next_attempt_at, w.last_error
 )
 SELECT c.seq, c.attempt, c.claim_number, CAST(m.id AS text), m.topic, m.payload, m.headers, m.correlation_id,
-       m.ordering_key, m.created_at, m.due_at, m.expires_at, c.next_attempt_at, (SELECT now FROM n)
+       m.ordering_key, m.created_at, m.due_at, m.expires_at,
+       CASE WHEN c.last_error = 'lease expired' THEN 1 ELSE 0 END, c.next_attempt_at, (SELECT now FROM n)
 FROM claimed AS c CROSS JOIN LATERAL (SELECT o.* FROM {outbox} AS o WHERE o.seq = c.seq LIMIT 1) AS m
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, k.ordering_key, NULL, NULL, NULL, NULL, NULL
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, k.ordering_key, NULL, NULL, NULL, NULL, NULL, NULL
 FROM k WHERE k.place = 1000
-ORDER BY 13, 1
+ORDER BY 14, 1

@@ -587,6 +587,47 @@ static void test_worker__poison_message__dead_letter_when_its_workers_die_at_it(
     wp_worker_free(reaper);
 }
 
+/* Any of them may be what killed the process that held them. */
+/* proves: OBX-053, OBX-064 */
+static void test_worker__leases_ran_out__those_messages_run_alone_one_by_one(void **state)
+{
+    enum { LOST = 4, SOUND = 3 };
+    bed *b = *state;
+    wp_worker *worker = worker_new(b, WPT_OPTIONS("worker.concurrency", "4"));
+    waiting w;
+    wp_claim *claim = NULL;
+    wp_id owner;
+    wp_id_new(&owner);
+    for (int i = 0; i < LOST; i++)
+        (void)wpt_enqueue(b->store, "t", "lost");
+    WPT_OK(wp_outbox_claim(&claim, b->store, &owner, NULL, 0, LOST, 1000, WPT_ERR));
+    assert_int_equal(wp_claim_count(claim), LOST);
+    wp_claim_free(claim);
+    wpt_advance_ms(b->clock, 1000);
+    WPT_OK(wp_outbox_reap(NULL, b->store, WPT_ERR));
+    wpt_advance_ms(b->clock, 60000);
+    for (int i = 0; i < SOUND; i++)
+        (void)wpt_enqueue(b->store, "t", "sound");
+    waiting_init(&w, WP_OUTCOME_DONE);
+    handle(worker, "t", wait_at_gate, &w);
+    WPT_OK(wp_worker_start(worker, 4, WPT_ERR));
+    for (size_t i = 0; i < LOST - 1; i++) {
+        WPT_AWAIT(wpt_gate_passed(&w.gate) == i && wpt_gate_waiting(&w.gate) == 1);
+        assert_int_equal(wpt_stat(b->store, "t", WP_STAT_IN_PROGRESS), 1);
+        assert_int_equal(wpt_stat(b->store, "t", WP_STAT_DONE), i);
+        wpt_gate_open(&w.gate, 1);
+    }
+    WPT_AWAIT(wpt_gate_passed(&w.gate) == LOST - 1 && wpt_gate_waiting(&w.gate) == 1);
+    assert_int_equal(wpt_stat(b->store, "t", WP_STAT_IN_PROGRESS), 1);
+    wpt_advance_ms(b->clock, 5000); /* it has not killed this one: others go on beside it */
+    WPT_AWAIT(wpt_gate_waiting(&w.gate) == 1 + SOUND);
+    wpt_gate_open(&w.gate, SIZE_MAX);
+    WPT_AWAIT(wp_worker_counter(worker, WP_COUNTER_ACKED) == LOST + SOUND);
+    WPT_OK(wp_worker_stop(NULL, worker, 60000, WPT_ERR));
+    wp_worker_free(worker);
+    wpt_gate_fini(&w.gate);
+}
+
 /* ---- parallel ----------------------------------------------------------------------------- */
 
 enum { PARALLEL = 4, WORKERS = 2, MANY = 200 };
@@ -1002,6 +1043,7 @@ int main(void)
         BED_TEST(test_worker__lease_taken_away__told_and_finishing_says_so),
         BED_TEST(test_worker__reaped_unseen__finishing_is_accepted_and_settling_says_so),
         BED_TEST(test_worker__poison_message__dead_letter_when_its_workers_die_at_it),
+        BED_TEST(test_worker__leases_ran_out__those_messages_run_alone_one_by_one),
         BED_TEST(test_worker__many_messages__parallel_up_to_the_concurrency_and_none_twice),
         BED_TEST(test_worker__two_stores_in_one_process__do_not_mix),
         BED_TEST(test_stop__handler_running__finishes_and_unstarted_claims_go_back),

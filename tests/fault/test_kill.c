@@ -351,6 +351,61 @@ static void test_handler_aborts_the_process__max_attempts__is_failed_and_others_
     wp_store_close(store);
 }
 
+static const char five_tries[] =
+    "worker.lease_ms=800 worker.reap_ms=10 worker.poll_min_ms=1 worker.poll_max_ms=5 "
+    "worker.concurrency=8 worker.batch_size=50 worker.backoff_base_ms=1 worker.backoff_max_ms=1 "
+    "worker.max_attempts=5";
+
+static int play_crowd(const char *path, const char *topic)
+{
+    wp_store *store = fault_store(path, five_tries);
+    wp_worker *worker = fault_worker(store, topic, die_of_poison, NULL);
+    history = history_open(path);
+    MUST_OK(wp_worker_start(worker, 8, &must_err));
+    parent_await_end();
+    MUST_OK(wp_worker_stop(NULL, worker, PATIENCE_MS, &must_err));
+    wp_worker_free(worker);
+    wp_store_close(store);
+    return 0;
+}
+
+/* proves: OBX-049, OBX-053, OBX-064 */
+static void test_handler_aborts_the_process__neighbours__lose_one_attempt_and_no_more(void **state)
+{
+    enum { NEIGHBOURS = 30 };
+    const place *p = *state;
+    wp_store *store = fault_store(p->path, "");
+    wp_id poison;
+    wp_outbox_info *info = NULL;
+    int deaths = 0;
+    child crowd;
+    for (int i = 0; i < NEIGHBOURS / 2; i++)
+        (void)fault_enqueue(store, "t", "1");
+    poison = fault_enqueue(store, "t", "0");
+    for (int i = 0; i < NEIGHBOURS / 2; i++)
+        (void)fault_enqueue(store, "t", "1");
+    crowd = child_start("crowd", p->path, "t");
+    while (count_of(p->path, UNFINISHED) > 0) {
+        int status = 0;
+        if (child_has_ended(&crowd, &status)) {
+            MUST(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+            MUST(++deaths <= 5);
+            crowd = child_start("crowd", p->path, "t");
+        }
+        fault_nap_us(500);
+    }
+    assert_ended_well(&crowd);
+    assert_int_equal(deaths, 5);
+    MUST_OK(wp_outbox_get(&info, store, &poison, &must_err));
+    assert_int_equal(wp_outbox_info_status(info), WP_MESSAGE_FAILED);
+    assert_string_equal(wp_outbox_info_last_error(info), "lease expired");
+    wp_outbox_info_free(info);
+    assert_int_equal(count_of(p->path, DONE), NEIGHBOURS);
+    assert_in_range(
+        count_of(p->path, "SELECT max(attempt) FROM infra_outbox_finished WHERE status = 2"), 0, 1);
+    wp_store_close(store);
+}
+
 /* Else a message that kills its worker would take its neighbours down with it every time. */
 /* proves: OBX-051, OBX-061 */
 static void test_reap__claims_that_ended_together__come_due_apart(void **state)
@@ -375,7 +430,8 @@ static void test_reap__claims_that_ended_together__come_due_apart(void **state)
     wp_store_close(store);
 }
 
-static const role roles[] = {{"worker", play_worker}, {"app", play_app}, {"victim", play_victim}};
+static const role roles[] = {
+    {"worker", play_worker}, {"app", play_app}, {"victim", play_victim}, {"crowd", play_crowd}};
 
 static int suite(void)
 {
@@ -384,6 +440,7 @@ static int suite(void)
         WITH_DATABASE(test_worker_killed__effects_in_the_apps_transaction__happen_exactly_once),
         WITH_DATABASE(test_app_killed__between_write_and_commit__orders_and_events_agree),
         WITH_DATABASE(test_reap__claims_that_ended_together__come_due_apart),
+        WITH_DATABASE(test_handler_aborts_the_process__neighbours__lose_one_attempt_and_no_more),
         WITH_DATABASE(test_handler_aborts_the_process__max_attempts__is_failed_and_others_go_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,8 +10,14 @@
 
 enum { START, TOPICS, CLAIM, READ, ASIDE };
 
-/* What follows the message where the claim returns it. */
-enum { COL_NEXT_ATTEMPT = WP__RECEIVED_COLUMNS, COL_NOW, CLAIM_COLUMNS };
+/* What follows the message, and what more where the claim itself returns it. */
+enum {
+    COL_SUSPECT = WP__RECEIVED_COLUMNS,
+    READ_COLUMNS,
+    COL_NEXT_ATTEMPT = READ_COLUMNS,
+    COL_NOW,
+    CLAIM_COLUMNS
+};
 
 /* Append one text to a JSON array that is being written. */
 static wp_status add_topic(wp__buf *array, const char *topic, size_t len, wp_error **err)
@@ -61,7 +67,7 @@ static wp_status claim_next(wp_op *op, wp_error **err)
         wp__buf_text(&self->seqs, "]");
         wp__op_set_text(op, WP__P_SEQS, self->seqs.data);
         self->step = READ;
-        wp__op_use(op, WP__SQL_OUTBOX_READ_CLAIMED, WP__RECEIVED_COLUMNS);
+        wp__op_use(op, WP__SQL_OUTBOX_READ_CLAIMED, READ_COLUMNS);
     } else if (self->step == READ || self->step == ASIDE) {
         self->step = ASIDE;
         wp__op_set_text(op, WP__P_WORKER, NULL);
@@ -73,6 +79,7 @@ static wp_status claim_next(wp_op *op, wp_error **err)
 static wp_status keep_message(wp__claim_op *self, const wp__value *columns, wp_error **err)
 {
     const char *odd = wp__aside_is_possible(&self->base) ? wp__received_unreadable(columns) : NULL;
+    int64_t suspect = 0;
     wp_status st;
     if (odd && columns[WP__COL_SEQ].type == WP_VALUE_INT64)
         return wp__aside_add(&self->aside, columns[WP__COL_SEQ].i, odd, err);
@@ -83,10 +90,11 @@ static wp_status keep_message(wp__claim_op *self, const wp__value *columns, wp_e
     }
     if (self->count == (size_t)self->batch)
         return wp__fail(err, WP_E_INTERNAL, "a claim returned more than its batch");
-    st = wp__received_new(&self->received[self->count], columns, err);
-    if (st == WP_OK)
-        self->count++;
-    return st;
+    if ((st = wp__column_int(&suspect, &columns[COL_SUSPECT], err)) != WP_OK ||
+        (st = wp__received_new(&self->received[self->count], columns, err)) != WP_OK)
+        return st;
+    self->received[self->count++]->suspect = suspect != 0;
+    return WP_OK;
 }
 
 static wp_status claim_row(wp_op *op, const wp__value *columns, wp_error **err)

@@ -122,6 +122,15 @@ void wp__delivery_cancel(wp_delivery *delivery, wp_cancel cancel)
     wp__cond_signal(&worker->cancels);
 }
 
+static void unhold(wp_delivery *delivery)
+{
+    wp_worker *worker = delivery->worker;
+    delivery->group->held--;
+    worker->held--;
+    if (worker->suspect == delivery)
+        worker->suspect = NULL;
+}
+
 /* Leave the handler's hands: counts, and what handlers cost. */
 static void leave_out(wp_delivery *delivery)
 {
@@ -130,8 +139,7 @@ static void leave_out(wp_delivery *delivery)
     int64_t took = wp__worker_now(worker) - delivery->out_at;
     wp__list_remove(&worker->out, delivery);
     group->out--;
-    group->held--;
-    worker->held--;
+    unhold(delivery);
     if (took < 0)
         took = 0;
     group->service_us = group->service_us < 0 ? took : (group->service_us * 7 + took) / 8;
@@ -148,8 +156,7 @@ void wp__delivery_end(wp_delivery *delivery, wp__finish_kind kind, const char *r
         leave_out(delivery);
     } else if (delivery->state == WP__READY) {
         wp__list_remove(&worker->ready, delivery);
-        delivery->group->held--;
-        worker->held--;
+        unhold(delivery);
     }
     delivery->state = WP__FINISHED;
     delivery->finish = kind;

@@ -43,6 +43,8 @@ wp_delivery *wp__dispatch_take(wp_worker *worker)
     for (wp_delivery *delivery = worker->ready.first; delivery; delivery = next) {
         wp__group *group = delivery->group;
         next = delivery->next;
+        if (delivery == worker->suspect && (worker->finished.count || worker->writing))
+            continue; /* if it kills the process, outcomes must not be lost with it */
         if (group->out >= (size_t)group->options.concurrency || set_aside(delivery, now))
             continue;
         wp__list_remove(&worker->ready, delivery);

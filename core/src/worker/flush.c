@@ -226,6 +226,8 @@ void wp__flush_settle(wp__flush *f, wp_worker *worker)
     }
     if (f->count)
         wp__cond_broadcast(&worker->settled);
+    if (worker->suspect)
+        wp__cond_broadcast(&worker->available);
     wp__mutex_unlock(&worker->mutex);
     for (size_t i = 0; i < f->count; i++)
         if (f->written[i] != WP__NOT_KNOWN)
@@ -242,7 +244,7 @@ bool wp__flush_is_due(const wp_worker *worker, int64_t now, int64_t *deadline)
         return false;
     at = worker->finished.first->finished_at + worker->config->flush_ms * 1000;
     if (worker->state != WP__RUNNING || worker->finished.count >= WP__FLUSH_COUNT || at <= now ||
-        (worker->out.count == 0 && worker->ready.count == 0))
+        (worker->out.count == 0 && (worker->ready.count == 0 || worker->suspect)))
         return true;
     if (at < *deadline)
         *deadline = at;

@@ -18,6 +18,7 @@ enum {
     CHANNEL_TRUST_US = 30000000,   /* a channel that was heard is believed in for so long */
     CHANNEL_ANSWER_US = 1000000,   /* a signal that was not heard by then is not heard */
     CHANNEL_SILENT_MAX = 3,        /* so many in a row: connect and listen anew */
+    ALONE_US = 5000000,            /* a message that kills its process does so within this */
     HEARD_POLL_US = 5000,     /* after a signal: polls from this on, for those who commit later */
     RECHECK_FIRST_US = 100,   /* after a change of the file was announced; each time doubled */
     RECHECK_MAX_US = 2000000, /* all of it takes twice as long: a disk may be slow to sync */
@@ -146,10 +147,63 @@ static void note_size(wp__group *group, const wp__claim_op *op)
         bytes > group->message_bytes ? bytes : (group->message_bytes * 7 + bytes) / 8;
 }
 
+/* ---- suspects ------------------------------------------------------------------------------ */
+
+/* A message whose lease ran out may be what killed its process. Such suspects run one at a time with
+ * nothing else claimed, so that another crash costs no other message an attempt. After ALONE_US the
+ * others go on beside it, lest a long handler holds up the worker; nor is waited longer for those that
+ * run before it. */
+
+/* A suspect runs alone at present; *deadline comes no later than when its time is over.
+ * @locks mutex */
+static bool runs_alone(wp_worker *worker, int64_t now, int64_t *deadline)
+{
+    const wp_delivery *suspect = worker->suspect;
+    if (!suspect || suspect->state == WP__READY)
+        return suspect != NULL;
+    if (now - suspect->out_at >= ALONE_US) {
+        worker->suspect = NULL;
+        return false;
+    }
+    if (suspect->out_at + ALONE_US < *deadline)
+        *deadline = suspect->out_at + ALONE_US;
+    return true;
+}
+
+/* The claim found suspects: is one of its messages given back? `alone`: nothing else is held, so that
+ * the first suspect is kept, else all that are none. @locks mutex */
+static bool gives_back(wp_worker *worker, wp_delivery *delivery, bool alone)
+{
+    if (!alone || !delivery->message->suspect || worker->suspect)
+        return alone || delivery->message->suspect;
+    worker->suspect = delivery;
+    return false;
+}
+
+/* @locks mutex */
+static bool has_suspects(wp_worker *worker, wp__group *group, const wp__claim_op *op)
+{
+    bool found = false;
+    for (size_t i = 0; i < op->count && !found; i++)
+        found = op->received[i]->suspect;
+    if (found) {
+        worker->suspicious = group;
+        worker->suspicious_until = wp__worker_now(worker) + ALONE_US;
+        group->since_us = INT64_MIN; /* what is given back may be before it */
+    } else if (worker->suspicious == group) {
+        worker->suspicious = NULL;
+    }
+    return found;
+}
+
 /* Make deliveries of what was claimed. */
 static void claim_take(wp_worker *worker, wp__group *group, wp__claim_op *op, int64_t sent_at)
 {
+    bool alone;
+    bool suspects;
     wp__mutex_lock(&worker->mutex);
+    alone = worker->held == 0 || worker->suspicious == group;
+    suspects = has_suspects(worker, group, op);
     note_size(group, op);
     for (size_t i = 0; i < op->count; i++) {
         wp_delivery *delivery = wp__delivery_new(worker, group, op->received[i]);
@@ -166,8 +220,9 @@ static void claim_take(wp_worker *worker, wp__group *group, wp__claim_op *op, in
         wp__list_push(&worker->ready, delivery);
         group->held++;
         worker->held++;
-        if (worker->state != WP__RUNNING && !worker->manual)
-            wp__delivery_end(delivery, WP__FINISH_RELEASE, NULL, 0); /* stopped meanwhile */
+        if ((worker->state != WP__RUNNING && !worker->manual) || /* stopped meanwhile */
+            (suspects && gives_back(worker, delivery, alone)))
+            wp__delivery_end(delivery, WP__FINISH_RELEASE, NULL, 0);
     }
     op->count = 0;
     wp__cond_broadcast(&worker->available);
@@ -452,8 +507,17 @@ static wp_status maintain(wp_worker *worker, int64_t now, wp_error **err)
 static wp__group *choose_group(wp_worker *worker, int64_t now, size_t *count, int64_t *deadline)
 {
     wp__group *group = worker->first_group;
-    if (worker->state != WP__RUNNING)
+    if (worker->state != WP__RUNNING || runs_alone(worker, now, deadline))
         return NULL;
+    if (worker->suspicious && worker->held && now < worker->suspicious_until) {
+        if (worker->suspicious_until < *deadline)
+            *deadline = worker->suspicious_until;
+        return NULL;
+    }
+    if (worker->suspicious) {
+        *count = 1;
+        return worker->suspicious;
+    }
     do {
         size_t want = wanted(group);
         if (want && (group->hungry || group->next_poll_us <= now)) {
@@ -476,7 +540,7 @@ static wp_status probe(wp_worker *worker, wp__group *group, bool *empty, int64_t
     int64_t since_us = since(group, now);
     wp_status st;
     *empty = false;
-    if (group->hungry || !group->topics)
+    if (group->hungry || group == worker->suspicious || !group->topics)
         return WP_OK;
     st = wp__outbox_next_due(&due_in_us, worker->store, worker->pump_conn, group->topics, since_us,
                              err);
@@ -696,7 +760,8 @@ wp_status wp__pump_round(wp_worker *worker, size_t limit, size_t *claimed, wp_er
         size_t got = 0;
         wp__mutex_lock(&worker->mutex);
         st = wp__flush_take(&f, worker, err);
-        if (group->held < (size_t)group->options.concurrency)
+        if (!runs_alone(worker, wp__worker_now(worker), &(int64_t){0}) &&
+            group->held < (size_t)group->options.concurrency)
             count = (size_t)group->options.concurrency - group->held;
         wp__mutex_unlock(&worker->mutex);
         if (count > limit - total)

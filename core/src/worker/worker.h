@@ -173,7 +173,10 @@ struct wp_worker {
     int64_t
         unsure_until; /* a claim may have been committed unseen: look for it until then; 0: none */
     bool worked;      /* since the last tidy */
-    wp__group *first_group; /* claims begin here, in turn */
+    wp__group *suspicious;    /* has suspects to claim, one alone; guarded by the mutex, as are: */
+    int64_t suspicious_until; /* until then it waits for all that is held to be finished */
+    wp_delivery *suspect;     /* held alone; NULL: none */
+    wp__group *first_group;   /* claims begin here, in turn */
 };
 
 wp_worker *wp__worker_ref(wp_worker *worker);
