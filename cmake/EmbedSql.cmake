@@ -3,7 +3,10 @@
 #
 #   sql/statements.txt              the statements, one name a line; engines that stand after it are
 #                                   the only ones that have it
+#   sql/queues.txt                  the queues; a statement queue_<name> becomes one <queue>_<name> for
+#                                   each, with the queue's name for {queue} in names of objects
 #   sql/<engine>/<name>.sql         their text
+#   sql/<engine>/<queue>_columns.sql  where there is one: what its statements have for {columns}
 #   sql/<engine>/migrations.txt     the migrations in order, one file name a line without .sql
 #   sql/<engine>/migrations/*.sql   their text
 #
@@ -33,8 +36,8 @@ function(waypost_sql_names out list)
 endfunction()
 
 # Name a text `<name>` and its array: { "name", bytes, length }.
-function(waypost_sql_text out name array file)
-    file(READ ${file} hex HEX)
+function(waypost_sql_text out name array text)
+    string(HEX "${text}" hex)
     string(LENGTH "${hex}" len)
     math(EXPR len "${len} / 2")
     set(row "................................")
@@ -45,40 +48,101 @@ function(waypost_sql_text out name array file)
     set(${out}_entry "{\"${name}\", ${array}, ${len}}" PARENT_SCOPE)
 endfunction()
 
+# A statement of all queues as it is for one.
+function(waypost_sql_for_queue out text queue columns_file)
+    set(columns)
+    if(EXISTS ${columns_file})
+        file(READ ${columns_file} columns)
+        string(REGEX REPLACE "^--[^\n]*\n" "" columns "${columns}")
+        string(STRIP "${columns}" columns)
+    endif()
+    string(REPLACE "{columns}" "${columns}" text "${text}")
+    string(REPLACE "{queue" "{${queue}" text "${text}")
+    string(REPLACE "{name:queue" "{name:${queue}" text "${text}")
+    string(REPLACE "{text:queue" "{text:${queue}" text "${text}")
+    set(${out} "${text}" PARENT_SCOPE)
+endfunction()
+
+# The ids: each statement's own, each queue's copies of the shared ones in one order, and what the
+# first of them is.
+function(waypost_sql_ids out names queues)
+    set(shared ${names})
+    list(FILTER shared INCLUDE REGEX "^queue_")
+    list(FILTER names EXCLUDE REGEX "^queue_")
+    set(ids)
+    foreach(queue IN LISTS queues)
+        foreach(name IN LISTS shared)
+            string(REGEX REPLACE "^queue_" "${queue}_" name ${name})
+            list(APPEND ids ${name})
+        endforeach()
+    endforeach()
+    list(APPEND ids ${names})
+    list(TRANSFORM ids TOUPPER)
+    list(TRANSFORM shared TOUPPER)
+    list(JOIN ids ",\n    WP__SQL_" ids)
+    list(JOIN shared ",\n    WP__" shared)
+    set(body "#ifndef WP__SQL_IDS_H\n#define WP__SQL_IDS_H\n\n")
+    string(APPEND body "typedef enum wp__sql_id {\n    WP__SQL_${ids},\n    WP__SQL_COUNT\n} wp__sql_id;\n\n")
+    string(APPEND body "/* The statements that each queue has, in the order of their ids. */\n")
+    string(APPEND body "typedef enum wp__queue_sql {\n    WP__${shared},\n    WP__QUEUE_SQL_COUNT\n} wp__queue_sql;\n\n")
+    string(APPEND body "/* The first statement of each queue. */\n")
+    string(APPEND body "enum {\n")
+    set(number 0)
+    foreach(queue IN LISTS queues)
+        string(TOUPPER ${queue} upper)
+        string(APPEND body "    WP__SQL_FIRST_OF_${upper} = ${number} * WP__QUEUE_SQL_COUNT,\n")
+        math(EXPR number "${number} + 1")
+    endforeach()
+    string(APPEND body "    WP__QUEUES = ${number}\n};\n\n#endif\n")
+    set(${out} "${body}" PARENT_SCOPE)
+endfunction()
+
+# Add the text and the entry of one statement to the caller's `body` and `table`.
+function(waypost_sql_add name text)
+    waypost_sql_text(array ${name} text_${name} "${text}")
+    string(TOUPPER ${name} upper)
+    string(APPEND body "${array}")
+    string(APPEND table "    [WP__SQL_${upper}] = ${array_entry},\n")
+    set(body "${body}" PARENT_SCOPE)
+    set(table "${table}" PARENT_SCOPE)
+endfunction()
+
 if(CMAKE_SCRIPT_MODE_FILE)
     # cmake -D DIR=sql -D ENGINE=sqlite -D OUT=file.c -P EmbedSql.cmake; without ENGINE: the ids
     waypost_sql_names(names ${DIR}/statements.txt ${ENGINE})
+    waypost_sql_names(queues ${DIR}/queues.txt)
     set(note "/* Generated from sql/ by cmake/EmbedSql.cmake. */\n")
     if(NOT ENGINE)
-        set(body "${note}#ifndef WP__SQL_IDS_H\n#define WP__SQL_IDS_H\n\n")
-        string(APPEND body "typedef enum wp__sql_id {\n")
-        foreach(name IN LISTS names)
-            string(TOUPPER ${name} upper)
-            string(APPEND body "    WP__SQL_${upper},\n")
-        endforeach()
-        string(APPEND body "    WP__SQL_COUNT\n} wp__sql_id;\n\n#endif\n")
+        waypost_sql_ids(ids "${names}" "${queues}")
+        set(body "${note}${ids}")
     else()
         set(table "const wp__sql_source wp__sql_${ENGINE}[WP__SQL_COUNT] = {\n")
         set(body "${note}#include \"op/sql.h\"\n\n")
         foreach(name IN LISTS names)
             set(file ${DIR}/${ENGINE}/${name}.sql)
-            file(STRINGS ${file} first LIMIT_COUNT 1)
-            if(NOT first MATCHES "^-- ${name}: ")
+            file(READ ${file} text)
+            if(NOT text MATCHES "^-- ${name}: ")
                 message(FATAL_ERROR "${file}: the first line must be '-- ${name}: <what it does>'")
             endif()
-            waypost_sql_text(text ${name} text_${name} ${file})
-            string(APPEND body "${text}")
-            string(TOUPPER ${name} upper)
-            string(APPEND table "    [WP__SQL_${upper}] = ${text_entry},\n")
+            if(NOT name MATCHES "^queue_")
+                waypost_sql_add(${name} "${text}")
+                continue()
+            endif()
+            foreach(queue IN LISTS queues)
+                waypost_sql_for_queue(mine "${text}" ${queue} ${DIR}/${ENGINE}/${queue}_columns.sql)
+                string(REGEX REPLACE "^queue_" "${queue}_" own ${name})
+                waypost_sql_add(${own} "${mine}")
+            endforeach()
         endforeach()
         string(APPEND table "};\n\n")
 
         waypost_sql_names(migrations ${DIR}/${ENGINE}/migrations.txt)
         string(APPEND table "const wp__sql_source wp__sql_${ENGINE}_migrations[] = {\n")
         foreach(name IN LISTS migrations)
-            waypost_sql_text(text ${name} migration_${name} ${DIR}/${ENGINE}/migrations/${name}.sql)
-            string(APPEND body "${text}")
-            string(APPEND table "    ${text_entry},\n")
+            file(READ ${DIR}/${ENGINE}/migrations/${name}.sql text)
+            waypost_sql_text(array ${name} migration_${name} "${text}")
+            string(APPEND body "${array}")
+            string(APPEND table "    ${array_entry},\n")
         endforeach()
         list(LENGTH migrations count)
         string(APPEND table "};\n\n")
@@ -105,11 +169,15 @@ function(waypost_sql_check out dir list)
         endif()
     endforeach()
     list(REMOVE_ITEM present ${listed})
+    # what stands for {columns} goes into other texts
+    set(columns ${present})
+    list(FILTER columns INCLUDE REGEX "_columns\\.sql$")
+    list(FILTER present EXCLUDE REGEX "_columns\\.sql$")
     if(present)
         list(JOIN present "\n  " present)
         message(FATAL_ERROR "files that ${list} does not list:\n  ${present}")
     endif()
-    set(${out} ${listed} PARENT_SCOPE)
+    set(${out} ${listed} ${columns} PARENT_SCOPE)
 endfunction()
 
 # waypost_embed_sql(<out-var> <engine>...): the generated sources, sql_ids.h and sql_<engine>.c,
@@ -118,12 +186,13 @@ function(waypost_embed_sql out)
     set(dir ${PROJECT_SOURCE_DIR}/sql)
     set(generated ${PROJECT_BINARY_DIR}/generated)
     set(statements ${dir}/statements.txt)
+    set(queues ${dir}/queues.txt)
     set(outputs ${generated}/sql_ids.h)
     add_custom_command(
         OUTPUT ${generated}/sql_ids.h
         COMMAND ${CMAKE_COMMAND} -D DIR=${dir} -D OUT=${generated}/sql_ids.h
                 -P ${WAYPOST_EMBED_SQL_SCRIPT}
-        DEPENDS ${statements} ${WAYPOST_EMBED_SQL_SCRIPT}
+        DEPENDS ${statements} ${queues} ${WAYPOST_EMBED_SQL_SCRIPT}
         COMMENT "Naming SQL statements" VERBATIM)
     foreach(engine IN LISTS ARGN)
         set(migrations ${dir}/${engine}/migrations.txt)
@@ -133,7 +202,7 @@ function(waypost_embed_sql out)
             OUTPUT ${generated}/sql_${engine}.c
             COMMAND ${CMAKE_COMMAND} -D DIR=${dir} -D ENGINE=${engine}
                     -D OUT=${generated}/sql_${engine}.c -P ${WAYPOST_EMBED_SQL_SCRIPT}
-            DEPENDS ${statements} ${migrations} ${texts} ${migration_texts}
+            DEPENDS ${statements} ${queues} ${migrations} ${texts} ${migration_texts}
                     ${WAYPOST_EMBED_SQL_SCRIPT}
             COMMENT "Embedding SQL for ${engine}" VERBATIM)
         list(APPEND outputs ${generated}/sql_${engine}.c)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/wpt.h"
 
-#include "outbox/outbox.h"
+#include "queue/queue.h"
 
 static wp__worker_options options(int64_t base_ms, int64_t max_ms)
 {

@@ -42,6 +42,16 @@ void wp__op_use(wp_op *op, wp__sql_id statement, size_t columns)
     op->pending = true;
 }
 
+wp__sql_id wp__queue_sql_id(const wp__queue *queue, wp__queue_sql statement)
+{
+    return (wp__sql_id)(queue->first_sql + (size_t)statement);
+}
+
+void wp__op_use_queue(wp_op *op, wp__queue_sql statement, size_t columns)
+{
+    wp__op_use(op, wp__queue_sql_id(op->queue, statement), columns);
+}
+
 void wp__op_set_null(wp_op *op, wp__param param)
 {
     op->params[param] = (wp__value){.type = WP_VALUE_NULL};

@@ -39,6 +39,12 @@ typedef struct wp__op_class {
     bool races;  /* a unique violation tells that another was faster: try again */
 } wp__op_class;
 
+/* A queue: tables that share the statements of sql/ whose names begin with queue_. */
+typedef struct wp__queue {
+    const char *name; /* as people call it */
+    size_t first_sql; /* its copy of the first of those statements */
+} wp__queue;
+
 /* What became of one enqueued message. */
 typedef struct wp__op_result {
     wp_id id;
@@ -53,6 +59,7 @@ struct wp_op {
     wp_store *store; /* a reference if `owns_store` */
     const wp__engine *engine;
     wp__sql_set *sql;
+    const wp__queue *queue; /* that wp__op_use_queue() is about; else NULL */
     bool owns_store;
     bool started;
     bool finished;
@@ -79,6 +86,9 @@ void wp__op_fini(wp_op *op);
 
 /* For next(): the statement to run and the number of its columns (0: returns no rows). */
 void wp__op_use(wp_op *op, wp__sql_id statement, size_t columns);
+/* The same, for the queue's copy of a statement that all queues have. */
+void wp__op_use_queue(wp_op *op, wp__queue_sql statement, size_t columns);
+wp__sql_id wp__queue_sql_id(const wp__queue *queue, wp__queue_sql statement);
 void wp__op_set_null(wp_op *op, wp__param param);
 void wp__op_set_int(wp_op *op, wp__param param, int64_t value);
 /* NULL text is null. The bytes stay the caller's, until the statement has run. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "db/store.h"
-#include "outbox/outbox.h"
+#include "queue/queue.h"
 
 /* The statement under way. */
 typedef enum stage {

@@ -287,7 +287,7 @@ static wp_status complete_init(wp__finish_op *op, wp_delivery *delivery, wp_erro
 {
     wp_worker *worker = delivery->worker;
     wp_status st = WP_OK;
-    wp__finish_op_init(op, worker->store, WP__FINISH_ACK, &worker->owner);
+    wp__finish_op_init(op, worker->store, &wp__outbox, WP__FINISH_ACK, &worker->owner);
     op->worker = worker->name;
     op->must_change = true;
     st = wp__refs_add(&op->refs, delivery->message->seq, delivery->message->claim_number, 0, err);

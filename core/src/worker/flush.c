@@ -54,7 +54,7 @@ wp_status wp__flush_plan(wp__flush *f, wp_worker *worker, wp_error **err)
             at++;
         if (at == f->op_count) {
             wp__finish_op *op = &f->ops[f->op_count++];
-            wp__finish_op_init(op, worker->store, delivery->finish, &worker->owner);
+            wp__finish_op_init(op, worker->store, &wp__outbox, delivery->finish, &worker->owner);
             op->worker = worker->name;
             op->reason = delivery->reason;
             op->delay_us = delay_of(delivery);
@@ -136,7 +136,7 @@ wp_status wp__flush_look_up(wp__flush *f, wp_worker *worker, wp_error **err)
     wp_status st;
     if (!count)
         return WP_OK;
-    st = wp__standing_op_init(&op, worker->store, count, err);
+    st = wp__standing_op_init(&op, worker->store, &wp__outbox, count, err);
     for (size_t i = 0; i < f->count && st == WP_OK; i++)
         if (f->written[i] == WP__NOT_KNOWN)
             st = wp__refs_add(&op.refs, f->items[i]->message->seq,

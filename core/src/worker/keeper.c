@@ -157,7 +157,7 @@ static wp_status renew(wp_worker *worker, const renewal *r, wp_error **err)
     wp__finish_op op;
     int64_t sent_at = wp__worker_now(worker);
     wp_status st = connect_keeper(worker, err);
-    wp__finish_op_init(&op, worker->store, WP__FINISH_RENEW, &worker->owner);
+    wp__finish_op_init(&op, worker->store, &wp__outbox, WP__FINISH_RENEW, &worker->owner);
     op.lease_us = r->lease_us;
     for (size_t i = 0; i < r->count && st == WP_OK; i++)
         st = wp__refs_add(&op.refs, r->items[i]->message->seq, r->items[i]->message->claim_number,

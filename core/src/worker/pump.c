@@ -234,7 +234,7 @@ static void claim_take(wp_worker *worker, wp__group *group, wp__claim_op *op, in
 
 static void claim_init(wp__claim_op *op, wp_worker *worker, const wp__group *group, size_t count)
 {
-    wp__claim_op_init(op, worker->store);
+    wp__claim_op_init(op, worker->store, &wp__outbox);
     op->owner = worker->owner;
     op->topics = group->topics;
     op->batch = (int64_t)count;
@@ -413,11 +413,11 @@ static wp_status reap(wp_worker *worker, wp_error **err)
     /* By the wall clock as it was when it was last found not to have been set: it may be set at any
      * moment, also between that and this. */
     int64_t now_us = worker->clock_offset + wp__worker_now(worker);
-    wp_status st =
-        wp__outbox_reap_needed(&more, worker->store, worker->pump_conn, now_us, since_us, err);
+    wp_status st = wp__queue_reap_needed(&more, worker->store, worker->pump_conn, &wp__outbox,
+                                         now_us, since_us, err);
     while (st == WP_OK && more) {
         wp__reap_op op;
-        wp__reap_op_init(&op, worker->store, worker->name, now_us, since_us);
+        wp__reap_op_init(&op, worker->store, &wp__outbox, worker->name, now_us, since_us);
         st = wp__conn_run(worker->pump_conn, &op.base, err);
         more = wp__reap_op_is_full(&op);
         if (st == WP_OK) {
@@ -542,8 +542,8 @@ static wp_status probe(wp_worker *worker, wp__group *group, bool *empty, int64_t
     *empty = false;
     if (group->hungry || group == worker->suspicious || !group->topics)
         return WP_OK;
-    st = wp__outbox_next_due(&due_in_us, worker->store, worker->pump_conn, group->topics, since_us,
-                             err);
+    st = wp__queue_next_due(&due_in_us, worker->store, worker->pump_conn, &wp__outbox,
+                            group->topics, since_us, err);
     swept(&group->sweep_at, since_us, now, wp__worker_now(worker));
     if (st == WP_OK && due_in_us > 0) {
         wp__worker_count(worker, WP_COUNTER_POLLS, 1);

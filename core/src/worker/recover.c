@@ -18,7 +18,7 @@ static wp_status owned_next(wp_op *op, wp_error **err)
     (void)err;
     if (self->step++ == 0) {
         wp__op_set_id(op, WP__P_OWNER, self->owner);
-        wp__op_use(op, WP__SQL_OUTBOX_FIND_OWNED, 2);
+        wp__op_use_queue(op, WP__QUEUE_FIND_OWNED, 2);
     }
     return WP_OK;
 }
@@ -79,7 +79,7 @@ static wp_status give_back(wp_worker *worker, wp__refs *refs, wp_error **err)
 {
     wp__finish_op op;
     wp_status st;
-    wp__finish_op_init(&op, worker->store, WP__FINISH_RELEASE, &worker->owner);
+    wp__finish_op_init(&op, worker->store, &wp__outbox, WP__FINISH_RELEASE, &worker->owner);
     op.refs = *refs;
     *refs = (wp__refs){0};
     st = wp__conn_run(worker->pump_conn, &op.base, err);
@@ -99,6 +99,7 @@ wp_status wp__recover_claims(wp_worker *worker, wp_error **err)
     owned_op op = {.owner = &worker->owner};
     wp_status st;
     wp__op_init(&op.base, &owned_class, worker->store);
+    op.base.queue = &wp__outbox;
     st = wp__conn_run(worker->pump_conn, &op.base, err);
     if (st == WP_OK)
         drop_held(worker, &op.refs);

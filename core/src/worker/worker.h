@@ -20,7 +20,7 @@
 #include "base/thread.h"
 #include "base/waiter.h"
 #include "db/store.h"
-#include "outbox/outbox.h"
+#include "queue/queue.h"
 
 /* One topic that was registered, or given options. */
 typedef struct wp__topic {

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The operations of queues, as the public calls and the worker share them. Each is a struct with
+ * wp_op first: begin it with its _init(), run it with wp__store_run() or wp__conn_run(), read its
+ * results, end it with wp__op_fini(). */
+#ifndef WP__QUEUE_H
+#define WP__QUEUE_H
+
+#include <waypost/outbox.h>
+
+#include "base/config_values.h"
+#include "message.h"
+#include "op/op.h"
+
+/* The queues that there are. */
+extern const wp__queue wp__outbox;
+
+/* The delay before the next try after `attempt` attempts failed before this one:
+ * min(base * 2^attempt, max), shortened by up to `jitter` of itself. Microseconds, at least 1. */
+int64_t wp__backoff_us(int64_t attempt, const wp__worker_options *options, double jitter);
+
+/* ---- rows that cannot be read (aside.c) ---- */
+
+typedef struct wp__odd_row {
+    int64_t seq;
+    const char *column; /* a constant */
+} wp__odd_row;
+
+typedef struct wp__aside {
+    wp__odd_row *rows;
+    size_t count;
+    size_t cap;
+    size_t done; /* how many were dealt with */
+    wp__buf reason;
+} wp__aside;
+/* Whether the engine can set rows aside; if not, it has none that cannot be read. */
+bool wp__aside_is_possible(const wp_op *op);
+/* Note a row that is to fail. */
+wp_status wp__aside_add(wp__aside *aside, int64_t seq, const char *column, wp_error **err);
+/* Have the next one failed by the operation's next statement, which must know now and worker; false:
+ * there is none. */
+bool wp__aside_use_next(wp__aside *aside, wp_op *op);
+void wp__aside_clear(wp__aside *aside);
+void wp__aside_free(wp__aside *aside);
+
+/* ---- claim ---- */
+
+typedef struct wp__claim_op {
+    wp_op base;
+    /* what is asked for */
+    wp_id owner;
+    const char *topics; /* JSON array, borrowed; NULL: whatever is there */
+    int64_t batch;
+    int64_t lease_us;
+    int64_t max_attempts; /* stamped on the row for whoever reaps it; 0: none */
+    int64_t since_us;     /* nothing before it is left to claim; INT64_MIN: not known */
+    const char *after;    /* the ordering key to begin behind, borrowed; NULL: at the first */
+    /* under way */
+    int step;
+    wp__buf found_topics;
+    wp__buf seqs;
+    wp__aside aside; /* claimed, but unreadable: failed instead */
+    /* what was claimed; taken over by whoever sets `received` to NULL and `count` to 0 */
+    wp_received **received;
+    size_t count;
+    int64_t now_us;   /* the database's now of the claim; 0: nothing was claimed */
+    int64_t first_us; /* when the first of them was to be tried; 0: not known */
+    char *reached;    /* the ordering key behind which to begin the next time; NULL: it saw all */
+} wp__claim_op;
+void wp__claim_op_init(wp__claim_op *op, wp_store *store, const wp__queue *queue);
+
+/* ---- finish: ack, retry, fail, release, renew ---- */
+
+typedef enum wp__finish_kind {
+    WP__FINISH_ACK,
+    WP__FINISH_RETRY,
+    WP__FINISH_FAIL,
+    WP__FINISH_RELEASE,
+    WP__FINISH_RENEW
+} wp__finish_kind;
+
+/* One claim: the row and, unless it is WP__ANY_CLAIM, the number of its claim. */
+typedef struct wp__claim_ref {
+    int64_t seq;
+    int64_t claim_number;
+    int64_t attempt; /* only where the operation asks for it */
+} wp__claim_ref;
+enum { WP__ANY_CLAIM = -1 };
+
+typedef struct wp__refs {
+    wp__claim_ref *items;
+    size_t count;
+    size_t cap;
+} wp__refs;
+wp_status wp__refs_add(wp__refs *refs, int64_t seq, int64_t claim_number, int64_t attempt,
+                       wp_error **err);
+void wp__refs_free(wp__refs *refs);
+
+typedef struct wp__finish_op {
+    wp_op base;
+    /* what is asked for */
+    wp__finish_kind kind;
+    wp_id owner;
+    const wp_id *ids;      /* by id: resolved first; NULL: `refs` are given */
+    const int64_t *claims; /* with ids; may be NULL */
+    size_t id_count;
+    const char *worker;
+    const char *reason;
+    int64_t delay_us; /* retry; 0: the backoff for each one's attempt */
+    int64_t lease_us; /* renew */
+    bool must_change; /* nothing changed is WP_E_LEASE_LOST */
+    void *owned[4];   /* freed with the operation: copies made for a host */
+    /* under way */
+    int phase;
+    wp__refs refs;
+    size_t given; /* how many of refs came with the request */
+    size_t done;  /* retry by backoff: how many of refs are dealt with */
+    wp__buf json;
+    wp__refs changed; /* which claims were */
+    bool changed_sorted;
+} wp__finish_op;
+
+/* Begin one by refs: fill op->refs with wp__refs_add() before it runs. One statement. */
+void wp__finish_op_init(wp__finish_op *op, wp_store *store, const wp__queue *queue,
+                        wp__finish_kind kind, const wp_id *owner);
+/* Begin one by ids: set op->ids and what else it needs. */
+void wp__finish_op_init_by_ids(wp__finish_op *op, wp_store *store, const wp__queue *queue,
+                               wp__finish_kind kind, const wp_id *owner);
+/* After it has run: whether it changed this claim. Two claims of one message may be in it. */
+bool wp__finish_op_changed(wp__finish_op *op, const wp_received *message);
+/* Order rows by key and drop repeats: one lock order for everyone. */
+void wp__refs_sort(wp__refs *refs);
+/* Append {"seq":claim number, ...} for refs[from..to). */
+void wp__refs_json(wp__buf *out, const wp__refs *refs, size_t from, size_t to);
+
+/* ---- what became of claims ---- */
+
+typedef enum wp__standing {
+    WP__GONE, /* the message is not there any more */
+    WP__HELD, /* still claimed so */
+    WP__DONE, /* finished by this very claim, likewise: */
+    WP__FAILED,
+    WP__GIVEN_BACK /* ready again, or claimed again, or finished by a later claim */
+} wp__standing;
+
+typedef struct wp__standing_row {
+    int64_t seq;
+    int64_t claim_number;
+    int status; /* wp_message_status */
+} wp__standing_row;
+
+typedef struct wp__standing_op {
+    wp_op base;
+    wp__refs refs; /* the claims: fill before it runs */
+    int step;
+    wp__buf json;
+    wp__standing_row *rows; /* the results */
+    size_t row_count;
+    bool sorted;
+} wp__standing_op;
+/* For up to `max` claims. One read. wp__op_fini() it, also when this fails. */
+wp_status wp__standing_op_init(wp__standing_op *op, wp_store *store, const wp__queue *queue,
+                               size_t max, wp_error **err);
+/* After it has run: where one of the claims stands. */
+wp__standing wp__standing_op_of(wp__standing_op *op, const wp_received *message);
+
+/* ---- reap ---- */
+
+enum { WP__REAP_PAGE = 500 };
+
+typedef struct wp__reap_op {
+    wp_op base;
+    const char *worker; /* recorded on those that fail */
+    int64_t now_us;     /* leases that ended by then are over, if the store's clock decides */
+    int64_t since_us;   /* none ended before it; INT64_MIN: not known */
+    int phase;
+    size_t done;
+    struct wp__expired *rows;
+    size_t row_count;
+    wp__aside aside;
+    int end; /* of those being written: a wp__expired_end */
+    wp__buf json;
+    /* results */
+    size_t leases;     /* expired leases met: at most a page */
+    size_t retried;    /* of them, given back */
+    size_t failed;     /* of them, at their limit of attempts */
+    size_t unreadable; /* rows that could not be read, failed: at most a page of each kind */
+    size_t expired;    /* messages past their expiry, claimed or waiting: at most a page of each */
+} wp__reap_op;
+/* Whether there may be more: run it again. */
+bool wp__reap_op_is_full(const wp__reap_op *op);
+/* One page of expired leases and one of expired messages; run again while a page was full. */
+void wp__reap_op_init(wp__reap_op *op, wp_store *store, const wp__queue *queue, const char *worker,
+                      int64_t now_us, int64_t since_us);
+
+/* One read: whether there is anything to reap. */
+wp_status wp__queue_reap_needed(bool *out, wp_store *store, wp_conn *conn, const wp__queue *queue,
+                                int64_t now_us, int64_t since_us, wp_error **err);
+/* One read: in how long the first ready message of these topics may be tried, 0 or less: now;
+ * INT64_MAX: there is none. */
+wp_status wp__queue_next_due(int64_t *in_us, wp_store *store, wp_conn *conn, const wp__queue *queue,
+                             const char *topics, int64_t since_us, wp_error **err);
+
+/* ---- what the public calls of each queue are made of: outbox.h tells what they do ---- */
+
+wp_status wp__queue_claim(wp_claim **out, wp_store *store, const wp__queue *queue,
+                          const wp_id *owner, const char *const *topics, size_t topic_count,
+                          int64_t batch, int64_t lease_ms, wp_error **err);
+/* What a caller asks for by id; each kind heeds what concerns it. */
+typedef struct wp__finish_request {
+    const wp_id *owner;
+    const wp_id *ids;
+    const int64_t *claims;
+    size_t count;
+    const char *worker;
+    const char *reason;
+    int64_t delay_ms;
+    int64_t lease_ms;
+} wp__finish_request;
+wp_status wp__queue_finish(size_t *changed, wp_store *store, wp_conn *conn, const wp__queue *queue,
+                           wp__finish_kind kind, const wp__finish_request *request, wp_error **err);
+/* The same for a host; everything is copied. */
+wp_status wp__queue_finish_op(wp_op **out, wp_store *store, const wp__queue *queue,
+                              wp__finish_kind kind, const wp__finish_request *request,
+                              wp_error **err);
+wp_status wp__queue_reap(size_t *changed, wp_store *store, const wp__queue *queue, wp_error **err);
+wp_status wp__queue_get(wp_outbox_info **out, wp_store *store, const wp__queue *queue,
+                        const wp_id *id, wp_error **err);
+wp_status wp__queue_stats(wp_outbox_stats **out, wp_store *store, const wp__queue *queue,
+                          int finished, wp_error **err);
+
+#endif

@@ -1,0 +1,18 @@
+-- queue_ready_topics: the topics with ready messages, one index step each.
+WITH RECURSIVE t (topic) AS (
+    SELECT min(w.topic) FROM {queue_work} AS w WHERE w.status = 0 AND w.ordering_key IS NULL
+    UNION ALL
+    SELECT (SELECT min(w.topic) FROM {queue_work} AS w
+            WHERE w.status = 0 AND w.ordering_key IS NULL AND w.topic > t.topic)
+    FROM t WHERE t.topic IS NOT NULL
+),
+k (topic) AS (
+    SELECT min(w.topic) FROM {queue_work} AS w WHERE w.status = 0 AND w.ordering_key IS NOT NULL
+    UNION ALL
+    SELECT (SELECT min(w.topic) FROM {queue_work} AS w
+            WHERE w.status = 0 AND w.ordering_key IS NOT NULL AND w.topic > k.topic)
+    FROM k WHERE k.topic IS NOT NULL
+)
+SELECT topic FROM t WHERE topic IS NOT NULL
+UNION
+SELECT topic FROM k WHERE topic IS NOT NULL

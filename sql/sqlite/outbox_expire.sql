@@ -1,8 +1,0 @@
--- outbox_expire: fail waiting messages that are past their expiry.
-INSERT INTO {outbox_end} (seq, status, attempt, claim_number, finished_at, finished_by, last_error)
-SELECT w.seq, 3, CAST(w.attempt AS INTEGER), CAST(w.claim_number AS INTEGER), :now, :worker, :reason
-FROM {outbox_work} AS w
-WHERE w.expires_at <= :now AND w.status <> 1
-ORDER BY w.expires_at, w.seq
-LIMIT :batch
-RETURNING seq

@@ -1,6 +1,0 @@
--- outbox_find_expired: claims whose lease is over, longest first; 1: their message has expired, too.
-SELECT seq, attempt, claim_number, max_attempts, owner_token, CASE WHEN expires_at <= :now THEN 1 ELSE 0 END
-FROM {outbox_work}
-WHERE status = 1 AND locked_until <= :now
-ORDER BY locked_until, seq
-LIMIT :batch

@@ -1,9 +1,0 @@
--- outbox_get: one message with its state.
-SELECT m.seq, coalesce(f.attempt, w.attempt), coalesce(f.claim_number, w.claim_number), m.id, m.topic,
-       m.payload, m.headers, m.correlation_id, m.ordering_key, m.created_at, m.due_at, m.expires_at,
-       coalesce(f.status, w.status), w.next_attempt_at, w.locked_until, f.finished_at, f.finished_by,
-       coalesce(f.last_error, w.last_error)
-FROM {outbox} AS m
-LEFT JOIN {outbox_work} AS w ON w.seq = m.seq
-LEFT JOIN {outbox_finished} AS f ON f.seq = m.seq
-WHERE m.id = :id

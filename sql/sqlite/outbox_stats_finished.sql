@@ -1,6 +1,0 @@
--- outbox_stats_finished: finished messages by topic.
-SELECT m.topic, sum(f.status = 2), sum(f.status = 3)
-FROM {outbox_finished} AS f CROSS JOIN {outbox} AS m
-WHERE m.seq = f.seq
-GROUP BY m.topic
-ORDER BY m.topic

@@ -1,0 +1,9 @@
+-- queue_resolve: the sequence numbers of :count ids, packed 16 bytes each.
+WITH RECURSIVE n (i) AS (
+    SELECT 0
+    UNION ALL
+    SELECT n.i + 1 FROM n WHERE n.i + 1 < :count
+)
+SELECT +n.i, +m.seq
+FROM n CROSS JOIN {queue} AS m
+WHERE m.id = substr(:ids, n.i * 16 + 1, 16)
