@@ -109,7 +109,7 @@ static size_t held(ground *g)
 {
     size_t count;
     wp__mutex_lock(&g->worker->mutex);
-    count = g->worker->held;
+    count = g->worker->parts->held;
     wp__mutex_unlock(&g->worker->mutex);
     return count;
 }
@@ -295,9 +295,9 @@ static void test_topic_options__concurrency_of_one_topic__holds_beside_the_worke
     start_at_gate(g, 5, 3); /* one of "one", two of "t" */
     WPT_AWAIT(wpt_stat(g->store, "one", WP_STAT_IN_PROGRESS) == 1);
     wp__mutex_lock(&g->worker->mutex);
-    for (const wp__group *group = g->worker->groups; group; group = group->next)
-        assert_true(group->out <= (size_t)group->options.concurrency);
-    assert_int_equal(g->worker->out.count, 3);
+    for (const wp__group *group = g->worker->parts->groups; group; group = group->next)
+        assert_true(group->out <= (size_t)group->lane->options.concurrency);
+    assert_int_equal(g->worker->parts->out.count, 3);
     wp__mutex_unlock(&g->worker->mutex);
 }
 
@@ -575,7 +575,7 @@ static void test_handler__finishes_twice__the_first_counts(void **state)
 /* Change the message's row as an earlier try of its worker would have. */
 static void write_by_hand(ground *g, const wp_received *m, wp_outcome outcome)
 {
-    const wp_id *owner = &g->worker->owner;
+    const wp_id *owner = &g->worker->parts->owner;
     size_t changed = 0;
     switch (outcome) {
     case WP_OUTCOME_DONE:
@@ -626,7 +626,7 @@ static void test_flush__earlier_try_of_unknown_outcome__is_looked_up(void **stat
         enqueue(g, 1);
         WPT_OK(wp__worker_plan(g->worker, WPT_ERR));
         g->worker->manual = true; /* as in a step */
-        WPT_OK(wp__pump_round(g->worker, 1, &claimed, WPT_ERR));
+        WPT_OK(wp__pump_round(g->worker->parts, 1, &claimed, WPT_ERR));
         wp__mutex_lock(&g->worker->mutex);
         delivery = wp__dispatch_take(g->worker);
         wp__mutex_unlock(&g->worker->mutex);
@@ -638,12 +638,12 @@ static void test_flush__earlier_try_of_unknown_outcome__is_looked_up(void **stat
             (void)wpt_claim_one(g->store, 9, &id, 1000);
         WPT_OK(wp_delivery_finish(delivery, c->outcome, NULL, 0, WPT_ERR));
         delivery->unsure = c->unsure;
-        WPT_OK(wp__pump_round(g->worker, 0, &claimed, WPT_ERR));
+        WPT_OK(wp__pump_round(g->worker->parts, 0, &claimed, WPT_ERR));
         WPT_STATUS(wp_delivery_settle(delivery, 0, WPT_ERR), c->fate);
         assert_int_equal(counter(g, counters[c->outcome]), c->fate == WP_OK);
         assert_int_equal(counter(g, WP_COUNTER_LEASES_LOST), c->fate != WP_OK);
         wp_delivery_free(delivery);
-        wp__pump_close(g->worker);
+        wp__pump_close(g->worker->parts);
         wp_worker_free(g->worker);
         g->worker = NULL;
         wp_store_close(g->store);
@@ -662,24 +662,24 @@ static void test_flush__could_not_be_looked_up__is_tried_again(void **state)
     enqueue(g, 1);
     WPT_OK(wp__worker_plan(g->worker, WPT_ERR));
     g->worker->manual = true; /* as in a step */
-    WPT_OK(wp__pump_round(g->worker, 1, &claimed, WPT_ERR));
+    WPT_OK(wp__pump_round(g->worker->parts, 1, &claimed, WPT_ERR));
     wp__mutex_lock(&g->worker->mutex);
     delivery = wp__dispatch_take(g->worker);
     wp__mutex_unlock(&g->worker->mutex);
     WPT_OK(wp_delivery_finish(delivery, WP_OUTCOME_DONE, NULL, 0, WPT_ERR));
     wp__mutex_lock(&g->worker->mutex);
-    WPT_OK(wp__flush_take(&f, g->worker, WPT_ERR));
+    WPT_OK(wp__flush_take(&f, g->worker->parts, WPT_ERR));
     wp__mutex_unlock(&g->worker->mutex);
     f.written[0] = WP__NOT_KNOWN;
-    wp__flush_settle(&f, g->worker);
+    wp__flush_settle(&f, g->worker->parts);
     wp__flush_free(&f);
-    assert_int_equal(g->worker->writing, 0);
+    assert_int_equal(g->worker->parts->writing, 0);
     WPT_STATUS(wp_delivery_settle(delivery, 0, WPT_ERR), WP_E_TIMEOUT);
-    WPT_OK(wp__pump_round(g->worker, 0, &claimed, WPT_ERR));
+    WPT_OK(wp__pump_round(g->worker->parts, 0, &claimed, WPT_ERR));
     WPT_OK(wp_delivery_settle(delivery, 0, WPT_ERR));
     assert_int_equal(counter(g, WP_COUNTER_ACKED), 1);
     wp_delivery_free(delivery);
-    wp__pump_close(g->worker);
+    wp__pump_close(g->worker->parts);
 }
 
 /* ---- counters ----------------------------------------------------------------------------- */
@@ -729,7 +729,7 @@ static int64_t next_poll(ground *g)
 {
     int64_t at;
     wp__mutex_lock(&g->worker->mutex);
-    at = g->worker->groups->next_poll_us;
+    at = g->worker->parts->groups->next_poll_us;
     wp__mutex_unlock(&g->worker->mutex);
     return at;
 }
@@ -975,7 +975,7 @@ static size_t stopping(ground *g)
 {
     size_t count = 0;
     wp__mutex_lock(&g->worker->mutex);
-    for (const wp_delivery *d = g->worker->out.first; d; d = d->next)
+    for (const wp_delivery *d = g->worker->parts->out.first; d; d = d->next)
         count += d->stopping;
     wp__mutex_unlock(&g->worker->mutex);
     return count;

@@ -33,14 +33,15 @@ void wp__list_remove(wp__list *list, wp_delivery *delivery)
     list->count--;
 }
 
-wp_delivery *wp__delivery_new(wp_worker *worker, wp__group *group, wp_received *message)
+wp_delivery *wp__delivery_new(wp__part *part, wp__group *group, wp_received *message)
 {
     wp_delivery *delivery = calloc(1, sizeof *delivery);
     if (!delivery)
         return NULL;
     atomic_init(&delivery->refs, 1); /* the worker's lists' */
     atomic_init(&delivery->cancel, WP_CANCEL_NONE);
-    delivery->worker = wp__worker_ref(worker);
+    delivery->worker = wp__worker_ref(part->worker);
+    delivery->part = wp__part_ref(part);
     delivery->group = group;
     delivery->message = message;
     delivery->fate = WP_OK;
@@ -60,7 +61,7 @@ wp_delivery *wp_delivery_ref(wp_delivery *delivery)
 static wp__finish_kind kind_of(const wp_delivery *delivery, wp_outcome outcome)
 {
     const wp__worker_options *options =
-        delivery->topic ? &delivery->topic->options : &delivery->group->options;
+        delivery->topic ? &delivery->topic->options : &delivery->group->lane->options;
     if (outcome == WP_OUTCOME_DONE)
         return WP__FINISH_ACK;
     if (outcome == WP_OUTCOME_RELEASE)
@@ -88,6 +89,7 @@ void wp_delivery_free(wp_delivery *delivery)
         return;
     wp__received_free(delivery->message);
     free(delivery->reason);
+    wp__part_unref(delivery->part);
     free(delivery);
     wp__worker_unref(worker);
 }
@@ -124,11 +126,11 @@ void wp__delivery_cancel(wp_delivery *delivery, wp_cancel cancel)
 
 static void unhold(wp_delivery *delivery)
 {
-    wp_worker *worker = delivery->worker;
+    wp__part *part = delivery->part;
     delivery->group->held--;
-    worker->held--;
-    if (worker->suspect == delivery)
-        worker->suspect = NULL;
+    part->held--;
+    if (part->suspect == delivery)
+        part->suspect = NULL;
 }
 
 /* Leave the handler's hands: counts, and what handlers cost. */
@@ -137,25 +139,28 @@ static void leave_out(wp_delivery *delivery)
     wp_worker *worker = delivery->worker;
     wp__group *group = delivery->group;
     int64_t took = wp__worker_now(worker) - delivery->out_at;
-    wp__list_remove(&worker->out, delivery);
+    wp__list_remove(&delivery->part->out, delivery);
+    worker->out_count--;
+    group->lane->out--;
     group->out--;
     unhold(delivery);
     if (took < 0)
         took = 0;
     group->service_us = group->service_us < 0 ? took : (group->service_us * 7 + took) / 8;
-    if (worker->ready.first) /* a place came free for one that waits */
+    if (worker->ready_count) /* a place came free for one that waits */
         wp__cond_signal(&worker->available);
 }
 
 void wp__delivery_end(wp_delivery *delivery, wp__finish_kind kind, const char *reason,
                       int64_t delay_us)
 {
-    wp_worker *worker = delivery->worker;
+    wp__part *part = delivery->part;
     bool failed = false;
     if (delivery->state == WP__OUT) {
         leave_out(delivery);
     } else if (delivery->state == WP__READY) {
-        wp__list_remove(&worker->ready, delivery);
+        wp__list_remove(&part->ready, delivery);
+        part->worker->ready_count--;
         unhold(delivery);
     }
     delivery->state = WP__FINISHED;
@@ -163,14 +168,14 @@ void wp__delivery_end(wp_delivery *delivery, wp__finish_kind kind, const char *r
     delivery->delay_us = delay_us;
     free(delivery->reason);
     delivery->reason = wp__text_clean(reason, WP_REASON_MAX, &failed); /* a reason can be missed */
-    delivery->finished_at = wp__worker_now(worker);
-    wp__list_push(&worker->finished, delivery);
+    delivery->finished_at = wp__worker_now(part->worker);
+    wp__list_push(&part->finished, delivery);
     /* Wake the pump for the first one, which it lets wait for company, and when waiting longer
      * would help no one. */
-    if (worker->finished.count == 1 || worker->finished.count == WP__FLUSH_COUNT ||
-        worker->state != WP__RUNNING || (!worker->out.count && !worker->ready.count) ||
+    if (part->finished.count == 1 || part->finished.count == WP__FLUSH_COUNT ||
+        part->state != WP__RUNNING || (!part->out.count && !part->ready.count) ||
         wp__pump_wants(delivery->group))
-        wp__waiter_signal(worker->waiter);
+        wp__waiter_signal(part->waiter);
 }
 
 void wp__delivery_settle(wp_delivery *delivery, wp_status fate)
@@ -287,7 +292,8 @@ static wp_status complete_init(wp__finish_op *op, wp_delivery *delivery, wp_erro
 {
     wp_worker *worker = delivery->worker;
     wp_status st = WP_OK;
-    wp__finish_op_init(op, worker->store, &wp__outbox, WP__FINISH_ACK, &worker->owner);
+    wp__finish_op_init(op, delivery->part->store, &wp__outbox, WP__FINISH_ACK,
+                       &delivery->part->owner);
     op->worker = worker->name;
     op->must_change = true;
     st = wp__refs_add(&op->refs, delivery->message->seq, delivery->message->claim_number, 0, err);
@@ -309,10 +315,10 @@ wp_status wp_delivery_complete(wp_delivery *delivery, wp_conn *conn, wp_error **
     if (!delivery || !conn)
         return wp__fail(err, WP_E_ARGUMENT, "%s is NULL", delivery ? "conn" : "delivery");
     if ((st = wp__worker_check(delivery->worker, err)) != WP_OK ||
-        (st = wp__store_check_conn(delivery->worker->store, conn, err)) != WP_OK)
+        (st = wp__store_check_conn(delivery->part->store, conn, err)) != WP_OK)
         return st;
     if ((st = complete_init(&op, delivery, err)) == WP_OK)
-        st = wp__store_run(delivery->worker->store, conn, &op.base, err);
+        st = wp__store_run(delivery->part->store, conn, &op.base, err);
     wp__op_fini(&op.base);
     return st;
 }
@@ -338,7 +344,7 @@ wp_status wp_delivery_complete_op(wp_op **out, wp_delivery *delivery, wp_error *
         return st;
     }
     op->base.owns_store = true;
-    wp__store_ref(delivery->worker->store);
+    wp__store_ref(delivery->part->store);
     *out = &op->base;
     return WP_OK;
 }

@@ -21,7 +21,7 @@ bool wp__dispatch_is_thread_of(const wp_worker *worker)
 static bool set_aside(wp_delivery *delivery, int64_t now)
 {
     const wp_received *message = delivery->message;
-    int64_t lease_us = delivery->group->options.lease_ms * 1000;
+    int64_t lease_us = delivery->group->lane->options.lease_ms * 1000;
     if (now - delivery->claimed_at > lease_us / 2) {
         wp__delivery_end(delivery, WP__FINISH_RELEASE, NULL, 0);
         return true;
@@ -34,34 +34,53 @@ static bool set_aside(wp_delivery *delivery, int64_t now)
     return false;
 }
 
+/* It goes to a handler. @locks mutex */
+static wp_delivery *hand_out(wp_delivery *delivery, int64_t now)
+{
+    wp__part *part = delivery->part;
+    wp__group *group = delivery->group;
+    wp__list_remove(&part->ready, delivery);
+    part->worker->ready_count--;
+    wp__list_push(&part->out, delivery);
+    delivery->state = WP__OUT;
+    delivery->out_at = now;
+    if (delivery->topic && delivery->topic->options.timeout_ms)
+        delivery->timeout_at = now + delivery->topic->options.timeout_ms * 1000;
+    part->worker->out_count++;
+    group->lane->out++;
+    group->out++;
+    /* the keeper looks again at its own pace; only a timeout can come before that */
+    if (delivery->timeout_at != WP__FOREVER)
+        wp__cond_signal(&part->keep);
+    if (wp__pump_wants(group))
+        wp__waiter_signal(part->waiter);
+    return wp_delivery_ref(delivery);
+}
+
+/* @locks mutex */
+static wp_delivery *take_from(wp__part *part, int64_t now)
+{
+    wp_delivery *next = NULL;
+    for (wp_delivery *delivery = part->ready.first; delivery; delivery = next) {
+        const wp__lane *lane = delivery->group->lane;
+        next = delivery->next;
+        if (delivery == part->suspect && (part->finished.count || part->writing))
+            continue; /* if it kills the process, outcomes must not be lost with it */
+        if (lane->out < (size_t)lane->options.concurrency && !set_aside(delivery, now))
+            return hand_out(delivery, now);
+    }
+    return NULL;
+}
+
 wp_delivery *wp__dispatch_take(wp_worker *worker)
 {
     int64_t now = wp__worker_now(worker);
-    wp_delivery *next = NULL;
-    if (worker->out.count >= (size_t)worker->config->worker.concurrency)
+    wp_delivery *taken = NULL;
+    if (worker->out_count >= (size_t)worker->config->worker.concurrency)
         return NULL;
-    for (wp_delivery *delivery = worker->ready.first; delivery; delivery = next) {
-        wp__group *group = delivery->group;
-        next = delivery->next;
-        if (delivery == worker->suspect && (worker->finished.count || worker->writing))
-            continue; /* if it kills the process, outcomes must not be lost with it */
-        if (group->out >= (size_t)group->options.concurrency || set_aside(delivery, now))
-            continue;
-        wp__list_remove(&worker->ready, delivery);
-        wp__list_push(&worker->out, delivery);
-        delivery->state = WP__OUT;
-        delivery->out_at = now;
-        if (delivery->topic && delivery->topic->options.timeout_ms)
-            delivery->timeout_at = now + delivery->topic->options.timeout_ms * 1000;
-        group->out++;
-        /* the keeper looks again at its own pace; only a timeout can come before that */
-        if (delivery->timeout_at != WP__FOREVER)
-            wp__waiter_signal(worker->keeper_waiter);
-        if (wp__pump_wants(group))
-            wp__waiter_signal(worker->waiter);
-        return wp_delivery_ref(delivery);
-    }
-    return NULL;
+    for (wp__part *part = worker->parts; part && !taken; part = part->next)
+        taken = take_from(part, now);
+    return taken;
 }
 
 wp_status wp_worker_next(wp_delivery **out, wp_worker *worker, int64_t timeout_ms, wp_error **err)
@@ -103,7 +122,7 @@ static void finish_for(wp_delivery *delivery, wp_outcome outcome, const char *re
     /* The handler may have finished it by itself: then this is refused, as it should be. */
     if (wp_delivery_finish(delivery, outcome, reason, 0, &err) == WP_E_LEASE_LOST)
         WP__LOG(delivery->worker->log, WP_LOG_WARNING, "handler finished after its lease was lost",
-                WP__F_TEXT("StoreId", wp_store_id(delivery->worker->store)),
+                WP__F_TEXT("StoreId", delivery->part->id),
                 WP__F_TEXT("WorkerId", delivery->worker->name),
                 WP__F_TEXT("Topic", delivery->message->topic),
                 WP__F_ID("MessageId", &delivery->message->id));
@@ -138,7 +157,7 @@ void wp__dispatch_handle(wp_delivery *delivery)
         wp_delivery_free(delivery);
         return;
     }
-    WP__LOG(worker->log, WP_LOG_INFO, "handling", WP__F_TEXT("StoreId", wp_store_id(worker->store)),
+    WP__LOG(worker->log, WP_LOG_INFO, "handling", WP__F_TEXT("StoreId", delivery->part->id),
             WP__F_TEXT("WorkerId", worker->name), WP__F_TEXT("Topic", delivery->message->topic),
             WP__F_ID("MessageId", &delivery->message->id),
             WP__F_INT("Attempt", delivery->message->attempt));
@@ -148,8 +167,8 @@ void wp__dispatch_handle(wp_delivery *delivery)
             finish_for(delivery, outcome, NULL);
     } else {
         WP__LOG(worker->log, WP_LOG_WARNING, "no handler",
-                WP__F_TEXT("StoreId", wp_store_id(worker->store)),
-                WP__F_TEXT("WorkerId", worker->name), WP__F_TEXT("Topic", delivery->message->topic),
+                WP__F_TEXT("StoreId", delivery->part->id), WP__F_TEXT("WorkerId", worker->name),
+                WP__F_TEXT("Topic", delivery->message->topic),
                 WP__F_ID("MessageId", &delivery->message->id));
         finish_for(delivery, WP_OUTCOME_NONE, "no handler for the topic");
     }
@@ -248,19 +267,24 @@ wp_status wp_worker_start(wp_worker *worker, unsigned threads, wp_error **err)
 
 /* ---- cancellations ------------------------------------------------------------------------ */
 
+static void cancel_again(wp_delivery *delivery)
+{
+    wp_cancel cancel = atomic_load(&delivery->cancel);
+    if (cancel == WP_CANCEL_NONE)
+        return;
+    atomic_store(&delivery->cancel, WP_CANCEL_NONE);
+    wp__delivery_cancel(delivery, cancel);
+}
+
 /* From now on cancellations are queued; those that came before are put there. @locks mutex */
 static void want_cancels(wp_worker *worker)
 {
     if (worker->cancels_wanted)
         return;
     worker->cancels_wanted = true;
-    for (wp_delivery *d = worker->out.first; d; d = d->next) {
-        wp_cancel cancel = atomic_load(&d->cancel);
-        if (cancel != WP_CANCEL_NONE) {
-            atomic_store(&d->cancel, WP_CANCEL_NONE);
-            wp__delivery_cancel(d, cancel);
-        }
-    }
+    for (wp__part *part = worker->parts; part; part = part->next)
+        for (wp_delivery *d = part->out.first; d; d = d->next)
+            cancel_again(d);
 }
 
 static wp_delivery *take_cancelled(wp_worker *worker)
@@ -320,11 +344,36 @@ static wp_status manual_begin(wp_worker *worker, wp_error **err)
 
 static void manual_end(wp_worker *worker)
 {
-    wp__pump_close(worker);
+    for (wp__part *part = worker->parts; part; part = part->next)
+        wp__pump_close(part);
     wp__mutex_lock(&worker->mutex);
     worker->manual = false;
     wp__mutex_unlock(&worker->mutex);
     wp__log_pump(worker->log);
+}
+
+/* A round of each part, claiming up to `limit` in all. */
+static wp_status manual_round(wp_worker *worker, size_t limit, size_t *claimed, wp_error **err)
+{
+    wp_status st = WP_OK;
+    *claimed = 0;
+    for (wp__part *part = worker->parts; part && st == WP_OK; part = part->next) {
+        size_t got = 0;
+        st = wp__pump_round(part, limit - *claimed, &got, err);
+        *claimed += got;
+    }
+    return st;
+}
+
+/* Nothing is held and nothing waits to be written. */
+static bool manual_idle(wp_worker *worker)
+{
+    bool idle = true;
+    wp__mutex_lock(&worker->mutex);
+    for (const wp__part *part = worker->parts; part && idle; part = part->next)
+        idle = part->held == 0 && part->finished.count == 0;
+    wp__mutex_unlock(&worker->mutex);
+    return idle;
 }
 
 static wp_delivery *take_now(wp_worker *worker)
@@ -347,12 +396,10 @@ wp_status wp_worker_drain(size_t *handled, wp_worker *worker, int64_t timeout_ms
     while (st == WP_OK && !idle) {
         wp_delivery *delivery;
         size_t claimed = 0;
-        st = wp__pump_round(worker, SIZE_MAX, &claimed, err);
+        st = manual_round(worker, SIZE_MAX, &claimed, err);
         for (; st == WP_OK && (delivery = take_now(worker)); total++)
             wp__dispatch_handle(delivery);
-        wp__mutex_lock(&worker->mutex);
-        idle = claimed == 0 && worker->held == 0 && worker->finished.count == 0;
-        wp__mutex_unlock(&worker->mutex);
+        idle = claimed == 0 && manual_idle(worker);
         if (st == WP_OK && !idle && wp__real_mono_us() >= deadline)
             st = wp__fail(err, WP_E_TIMEOUT, "there was still work when the time was over");
         if (st == WP_OK && !idle && claimed == 0)
@@ -371,11 +418,11 @@ wp_status wp_worker_step(size_t *handled, wp_worker *worker, wp_error **err)
     wp_status st = manual_begin(worker, err);
     if (st != WP_OK)
         return st;
-    st = wp__pump_round(worker, 1, &claimed, err);
+    st = manual_round(worker, 1, &claimed, err);
     if (st == WP_OK && (delivery = take_now(worker)))
         wp__dispatch_handle(delivery);
     if (st == WP_OK && delivery)
-        st = wp__pump_round(worker, 0, &claimed, err);
+        st = manual_round(worker, 0, &claimed, err);
     manual_end(worker);
     if (st == WP_OK && handled)
         *handled = delivery != NULL;

@@ -30,7 +30,7 @@ static bool flush_alloc(wp__flush *f, size_t count)
 static int64_t delay_of(const wp_delivery *delivery)
 {
     const wp__worker_options *options =
-        delivery->topic ? &delivery->topic->options : &delivery->group->options;
+        delivery->topic ? &delivery->topic->options : &delivery->group->lane->options;
     if (delivery->finish != WP__FINISH_RETRY || delivery->delay_us)
         return delivery->delay_us;
     return wp__backoff_us(delivery->message->attempt, options,
@@ -44,7 +44,7 @@ static bool shares(const wp__finish_op *op, const wp_delivery *delivery)
            (op->kind == WP__FINISH_ACK || op->kind == WP__FINISH_RELEASE);
 }
 
-wp_status wp__flush_plan(wp__flush *f, wp_worker *worker, wp_error **err)
+wp_status wp__flush_plan(wp__flush *f, wp__part *part, wp_error **err)
 {
     wp_status st = WP_OK;
     for (size_t i = 0; i < f->count && st == WP_OK; i++) {
@@ -54,8 +54,8 @@ wp_status wp__flush_plan(wp__flush *f, wp_worker *worker, wp_error **err)
             at++;
         if (at == f->op_count) {
             wp__finish_op *op = &f->ops[f->op_count++];
-            wp__finish_op_init(op, worker->store, &wp__outbox, delivery->finish, &worker->owner);
-            op->worker = worker->name;
+            wp__finish_op_init(op, part->store, &wp__outbox, delivery->finish, &part->owner);
+            op->worker = part->worker->name;
             op->reason = delivery->reason;
             op->delay_us = delay_of(delivery);
         }
@@ -67,31 +67,31 @@ wp_status wp__flush_plan(wp__flush *f, wp_worker *worker, wp_error **err)
 }
 
 /* Take what is finished. What was taken and could not be written goes back by wp__flush_return(). */
-wp_status wp__flush_take(wp__flush *f, wp_worker *worker, wp_error **err)
+wp_status wp__flush_take(wp__flush *f, wp__part *part, wp_error **err)
 {
-    size_t max = worker->finished.count < FLUSH_MAX ? worker->finished.count : FLUSH_MAX;
+    size_t max = part->finished.count < FLUSH_MAX ? part->finished.count : FLUSH_MAX;
     if (!max)
         return WP_OK;
     if (!flush_alloc(f, max))
         return wp__fail_nomem(err);
     while (f->count < max) {
-        wp_delivery *delivery = worker->finished.first;
-        wp__list_remove(&worker->finished, delivery);
+        wp_delivery *delivery = part->finished.first;
+        wp__list_remove(&part->finished, delivery);
         f->items[f->count++] = delivery;
     }
-    worker->writing += f->count;
+    part->writing += f->count;
     return WP_OK;
 }
 
-void wp__flush_return(wp__flush *f, wp_worker *worker, bool unsure)
+void wp__flush_return(wp__flush *f, wp__part *part, bool unsure)
 {
-    wp__mutex_lock(&worker->mutex);
-    worker->writing -= f->count;
+    wp__mutex_lock(&part->worker->mutex);
+    part->writing -= f->count;
     for (size_t i = 0; i < f->count; i++) {
         f->items[i]->unsure = f->items[i]->unsure || unsure;
-        wp__list_push(&worker->finished, f->items[i]);
+        wp__list_push(&part->finished, f->items[i]);
     }
-    wp__mutex_unlock(&worker->mutex);
+    wp__mutex_unlock(&part->worker->mutex);
 }
 
 /* ---- what came of them -------------------------------------------------------------------- */
@@ -129,20 +129,20 @@ static size_t note_changed(wp__flush *f)
     return count;
 }
 
-wp_status wp__flush_look_up(wp__flush *f, wp_worker *worker, wp_error **err)
+wp_status wp__flush_look_up(wp__flush *f, wp__part *part, wp_error **err)
 {
     wp__standing_op op;
     const size_t count = note_changed(f);
     wp_status st;
     if (!count)
         return WP_OK;
-    st = wp__standing_op_init(&op, worker->store, &wp__outbox, count, err);
+    st = wp__standing_op_init(&op, part->store, &wp__outbox, count, err);
     for (size_t i = 0; i < f->count && st == WP_OK; i++)
         if (f->written[i] == WP__NOT_KNOWN)
             st = wp__refs_add(&op.refs, f->items[i]->message->seq,
                               f->items[i]->message->claim_number, 0, err);
     if (st == WP_OK)
-        st = wp__conn_run(worker->pump_conn, &op.base, err);
+        st = wp__conn_run(part->pump_conn, &op.base, err);
     for (size_t i = 0; i < f->count && st == WP_OK; i++)
         if (f->written[i] == WP__NOT_KNOWN)
             f->written[i] = judge(f->items[i], wp__standing_op_of(&op, f->items[i]->message));
@@ -150,7 +150,7 @@ wp_status wp__flush_look_up(wp__flush *f, wp_worker *worker, wp_error **err)
     return st;
 }
 
-static void log_outcome(const wp_worker *worker, const wp_delivery *delivery, wp__written written)
+static void log_outcome(const wp__part *part, const wp_delivery *delivery, wp__written written)
 {
     const char *message = "lease lost";
     wp_log_level level = WP_LOG_WARNING;
@@ -166,25 +166,26 @@ static void log_outcome(const wp_worker *worker, const wp_delivery *delivery, wp
     } else if (written != WP__LOST || delivery->finish == WP__FINISH_RELEASE) {
         return;
     }
-    WP__LOG(worker->log, level, message, WP__F_TEXT("StoreId", wp_store_id(worker->store)),
-            WP__F_TEXT("WorkerId", worker->name), WP__F_TEXT("Topic", delivery->message->topic),
+    WP__LOG(part->worker->log, level, message, WP__F_TEXT("StoreId", part->id),
+            WP__F_TEXT("WorkerId", part->worker->name),
+            WP__F_TEXT("Topic", delivery->message->topic),
             WP__F_ID("MessageId", &delivery->message->id),
             WP__F_INT("Attempt", delivery->message->attempt),
             WP__F_INT("ElapsedMs", (delivery->finished_at - delivery->out_at) / 1000),
             WP__F_TEXT("Exception", delivery->reason));
 }
 
-static void count_outcome(wp_worker *worker, const wp_delivery *delivery, wp__written written)
+static void count_outcome(wp__part *part, const wp_delivery *delivery, wp__written written)
 {
     static const wp_counter counters[] = {[WP__FINISH_ACK] = WP_COUNTER_ACKED,
                                           [WP__FINISH_RETRY] = WP_COUNTER_ABANDONED,
                                           [WP__FINISH_FAIL] = WP_COUNTER_FAILED,
                                           [WP__FINISH_RELEASE] = WP_COUNTER_RELEASED};
-    wp__worker_count(worker,
-                     written == WP__LOST       ? WP_COUNTER_LEASES_LOST
-                     : written == WP__APP_DONE ? WP_COUNTER_ACKED
-                                               : counters[delivery->finish],
-                     1);
+    wp__part_count(part,
+                   written == WP__LOST       ? WP_COUNTER_LEASES_LOST
+                   : written == WP__APP_DONE ? WP_COUNTER_ACKED
+                                             : counters[delivery->finish],
+                   1);
 }
 
 /* What its host is told: DONE that became a retry is not done. */
@@ -206,45 +207,45 @@ static bool makes_work(const wp_delivery *delivery)
 }
 
 /* All is written: tell everyone what came of it. */
-void wp__flush_settle(wp__flush *f, wp_worker *worker)
+void wp__flush_settle(wp__flush *f, wp__part *part)
 {
     bool made = false;
     for (size_t i = 0; i < f->count; i++) {
         if (f->written[i] == WP__NOT_KNOWN)
             continue;
-        log_outcome(worker, f->items[i], f->written[i]);
-        count_outcome(worker, f->items[i], f->written[i]);
+        log_outcome(part, f->items[i], f->written[i]);
+        count_outcome(part, f->items[i], f->written[i]);
         made = made || makes_work(f->items[i]);
     }
-    wp__mutex_lock(&worker->mutex);
-    worker->writing -= f->count;
+    wp__mutex_lock(&part->worker->mutex);
+    part->writing -= f->count;
     for (size_t i = 0; i < f->count; i++) {
         if (f->written[i] == WP__NOT_KNOWN) /* to be looked up again */
-            wp__list_push(&worker->finished, f->items[i]);
+            wp__list_push(&part->finished, f->items[i]);
         else
             wp__delivery_settle(f->items[i], fate_of(f->items[i], f->written[i]));
     }
     if (f->count)
-        wp__cond_broadcast(&worker->settled);
-    if (worker->suspect)
-        wp__cond_broadcast(&worker->available);
-    wp__mutex_unlock(&worker->mutex);
+        wp__cond_broadcast(&part->worker->settled);
+    if (part->suspect)
+        wp__cond_broadcast(&part->worker->available);
+    wp__mutex_unlock(&part->worker->mutex);
     for (size_t i = 0; i < f->count; i++)
         if (f->written[i] != WP__NOT_KNOWN)
             wp_delivery_free(f->items[i]); /* the list's reference */
     if (made)
-        wp__pump_work_made(worker);
+        wp__pump_work_made(part);
 }
 
 /* Whether waiting for more outcomes would help no one. @locks mutex */
-bool wp__flush_is_due(const wp_worker *worker, int64_t now, int64_t *deadline)
+bool wp__flush_is_due(const wp__part *part, int64_t now, int64_t *deadline)
 {
     int64_t at;
-    if (!worker->finished.first)
+    if (!part->finished.first)
         return false;
-    at = worker->finished.first->finished_at + worker->config->flush_ms * 1000;
-    if (worker->state != WP__RUNNING || worker->finished.count >= WP__FLUSH_COUNT || at <= now ||
-        (worker->out.count == 0 && (worker->ready.count == 0 || worker->suspect)))
+    at = part->finished.first->finished_at + part->worker->config->flush_ms * 1000;
+    if (part->state != WP__RUNNING || part->finished.count >= WP__FLUSH_COUNT || at <= now ||
+        (part->out.count == 0 && (part->ready.count == 0 || part->suspect)))
         return true;
     if (at < *deadline)
         *deadline = at;

@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The keeper: renews the leases of running work before they end, and enforces timeouts, on a thread
- * and a connection of its own that neither handlers nor the pump can block. */
+ * and a connection of its own that neither handlers nor the pump can block. It is there as long as
+ * something is held, and a little longer. */
 #include <stdlib.h>
 
 #include "worker/worker.h"
 
-enum { LOOK_MAX_US = 1000000, RETRY_MIN_US = 20000 };
+enum {
+    LOOK_MAX_US = 1000000,
+    RETRY_MIN_US = 20000,
+    IDLE_US = 10000000 /* it ends when nothing was held for so long */
+};
 
 static int64_t sooner(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-static void log_lease(const wp_worker *worker, const wp_delivery *delivery, const char *message)
+static void log_lease(const wp__part *part, const wp_delivery *delivery, const char *message)
 {
-    WP__LOG(worker->log, WP_LOG_WARNING, message, WP__F_TEXT("StoreId", wp_store_id(worker->store)),
-            WP__F_TEXT("WorkerId", worker->name), WP__F_TEXT("Topic", delivery->message->topic),
+    WP__LOG(part->worker->log, WP_LOG_WARNING, message, WP__F_TEXT("StoreId", part->id),
+            WP__F_TEXT("WorkerId", part->worker->name),
+            WP__F_TEXT("Topic", delivery->message->topic),
             WP__F_ID("MessageId", &delivery->message->id));
 }
 
@@ -40,14 +46,15 @@ static void let_go(wp_delivery *delivery)
 /* Timeouts and leases that have run out; *next gets the instant at which to look again. Returns a
  * reference to the first delivery that was let go, so that it is logged outside the lock, or NULL
  * when all were looked at. @locks mutex */
-static wp_delivery *enforce(wp_worker *worker, int64_t now, int64_t *next)
+static wp_delivery *enforce(wp__part *part, int64_t now, int64_t *next)
 {
     *next = now + LOOK_MAX_US;
-    for (wp_delivery *delivery = worker->out.first; delivery; delivery = delivery->next) {
+    for (wp_delivery *delivery = part->out.first; delivery; delivery = delivery->next) {
         if (delivery->timeout_at <= now) {
             wp__delivery_cancel(delivery, WP_CANCEL_TIMEOUT);
             delivery->timeout_at = WP__FOREVER;
-            delivery->renew_at = delivery->lease_until - delivery->group->options.lease_ms * 100;
+            delivery->renew_at =
+                delivery->lease_until - delivery->group->lane->options.lease_ms * 100;
             delivery->timed_out = true;
         }
         if ((delivery->timed_out && delivery->renew_at <= now) ||
@@ -62,7 +69,7 @@ static wp_delivery *enforce(wp_worker *worker, int64_t now, int64_t *next)
             *next = sooner(*next, delivery->lease_until);
     }
     /* Nobody signals when one of these is taken by a handler. */
-    for (const wp_delivery *delivery = worker->ready.first; delivery; delivery = delivery->next)
+    for (const wp_delivery *delivery = part->ready.first; delivery; delivery = delivery->next)
         *next = sooner(*next, delivery->renew_at);
     return NULL;
 }
@@ -78,7 +85,7 @@ typedef struct renewal {
 static void collect(renewal *r, wp__list *list, int64_t now)
 {
     for (wp_delivery *d = list->first; d; d = d->next) {
-        int64_t lease_us = d->group->options.lease_ms * 1000;
+        int64_t lease_us = d->group->lane->options.lease_ms * 1000;
         if (d->renew_at > now || d->timed_out || (r->count && lease_us != r->lease_us))
             continue;
         r->lease_us = lease_us;
@@ -87,9 +94,9 @@ static void collect(renewal *r, wp__list *list, int64_t now)
 }
 
 /* The wall clock was set: leases that end by it are renewed at once. @locks mutex */
-static void renew_all(wp_worker *worker, int64_t now)
+static void renew_all(wp__part *part, int64_t now)
 {
-    wp__list *lists[] = {&worker->ready, &worker->out, &worker->finished};
+    wp__list *lists[] = {&part->ready, &part->out, &part->finished};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         for (wp_delivery *d = lists[i]->first; d; d = d->next)
             if (d->renew_at != WP__FOREVER && !d->timed_out)
@@ -98,154 +105,191 @@ static void renew_all(wp_worker *worker, int64_t now)
 
 /* What is due for renewal: running work, and outcomes that could not be written yet.
  * @locks mutex */
-static bool renewal_take(renewal *r, wp_worker *worker, int64_t now)
+static bool renewal_take(renewal *r, wp__part *part, int64_t now)
 {
-    size_t max = worker->ready.count + worker->out.count + worker->finished.count;
+    size_t max = part->ready.count + part->out.count + part->finished.count;
     r->count = 0;
     r->items = max ? calloc(max, sizeof(wp_delivery *)) : NULL;
     r->lost = max ? calloc(max, sizeof *r->lost) : NULL;
     if (!r->items || !r->lost)
         return false;
-    collect(r, &worker->ready, now);
-    collect(r, &worker->out, now);
-    collect(r, &worker->finished, now);
+    collect(r, &part->ready, now);
+    collect(r, &part->out, now);
+    collect(r, &part->finished, now);
     return r->count > 0;
 }
 
 /* The database has answered. @locks mutex */
-static void renewed(wp_worker *worker, const renewal *r, wp__finish_op *op, int64_t sent_at)
+static void renewed(wp__part *part, const renewal *r, wp__finish_op *op, int64_t sent_at)
 {
-    wp__worker_count(worker, WP_COUNTER_RENEWED, (int64_t)op->base.result_count);
+    wp__part_count(part, WP_COUNTER_RENEWED, (int64_t)op->base.result_count);
     for (size_t i = 0; i < r->count; i++) {
         wp_delivery *delivery = r->items[i];
         bool kept = wp__finish_op_changed(op, delivery->message);
-        int64_t part = r->lease_us * 6 / 10;
+        int64_t span = r->lease_us * 6 / 10;
         delivery->lease_until = sent_at + r->lease_us;
-        delivery->renew_at = sent_at + part - (int64_t)(wp__random() % (uint64_t)(part / 10 + 1));
+        delivery->renew_at = sent_at + span - (int64_t)(wp__random() % (uint64_t)(span / 10 + 1));
         /* Written or acked by the app meanwhile: not lost. */
         if (kept || delivery->state != WP__OUT || delivery->completed)
             continue;
         r->lost[i] = true;
-        wp__worker_count(worker, WP_COUNTER_LEASES_LOST, 1);
+        wp__part_count(part, WP_COUNTER_LEASES_LOST, 1);
         wp__delivery_cancel(delivery, WP_CANCEL_LEASE_LOST);
         delivery->lost = true;
         wp__delivery_detach(delivery);
     }
 }
 
-static wp_status connect_keeper(wp_worker *worker, wp_error **err)
+static void close_keeper(wp__part *part)
+{
+    wp_conn *conn;
+    wp__mutex_lock(&part->worker->mutex);
+    conn = part->keeper_conn;
+    part->keeper_conn = NULL;
+    wp__mutex_unlock(&part->worker->mutex);
+    wp__conn_close(conn);
+}
+
+static wp_status connect_keeper(wp__part *part, wp_error **err)
 {
     wp_conn *conn = NULL;
     wp_status st;
-    if (wp__conn_is_sound(worker->keeper_conn))
+    if (wp__conn_is_sound(part->keeper_conn))
         return WP_OK;
-    wp__mutex_lock(&worker->mutex);
-    conn = worker->keeper_conn;
-    worker->keeper_conn = NULL;
-    wp__mutex_unlock(&worker->mutex);
+    wp__mutex_lock(&part->worker->mutex);
+    conn = part->keeper_conn;
+    part->keeper_conn = NULL;
+    wp__mutex_unlock(&part->worker->mutex);
     wp__conn_close(conn);
-    if ((st = wp__store_connect(&conn, worker->store, WP__OPEN_WORKER, err)) != WP_OK)
+    if ((st = wp__store_connect(&conn, part->store, WP__OPEN_WORKER, err)) != WP_OK)
         return st;
-    wp__mutex_lock(&worker->mutex);
-    worker->keeper_conn = conn;
-    wp__mutex_unlock(&worker->mutex);
+    wp__mutex_lock(&part->worker->mutex);
+    part->keeper_conn = conn;
+    wp__mutex_unlock(&part->worker->mutex);
     return WP_OK;
 }
 
-static wp_status renew(wp_worker *worker, const renewal *r, wp_error **err)
+static wp_status renew(wp__part *part, const renewal *r, wp_error **err)
 {
     wp__finish_op op;
-    int64_t sent_at = wp__worker_now(worker);
-    wp_status st = connect_keeper(worker, err);
-    wp__finish_op_init(&op, worker->store, &wp__outbox, WP__FINISH_RENEW, &worker->owner);
+    int64_t sent_at = wp__worker_now(part->worker);
+    wp_status st = connect_keeper(part, err);
+    wp__finish_op_init(&op, part->store, &wp__outbox, WP__FINISH_RENEW, &part->owner);
     op.lease_us = r->lease_us;
     for (size_t i = 0; i < r->count && st == WP_OK; i++)
         st = wp__refs_add(&op.refs, r->items[i]->message->seq, r->items[i]->message->claim_number,
                           0, err);
     if (st == WP_OK)
-        st = wp__conn_run(worker->keeper_conn, &op.base, err);
-    wp__mutex_lock(&worker->mutex);
+        st = wp__conn_run(part->keeper_conn, &op.base, err);
+    wp__mutex_lock(&part->worker->mutex);
     if (st == WP_OK) {
-        renewed(worker, r, &op, sent_at);
+        renewed(part, r, &op, sent_at);
     } else {
         /* Again soon: several times before the lease ends. */
         int64_t pause = r->lease_us / 20;
         for (size_t i = 0; i < r->count; i++)
             r->items[i]->renew_at =
-                wp__worker_now(worker) + (pause > RETRY_MIN_US ? pause : RETRY_MIN_US);
+                wp__worker_now(part->worker) + (pause > RETRY_MIN_US ? pause : RETRY_MIN_US);
     }
-    wp__mutex_unlock(&worker->mutex);
+    wp__mutex_unlock(&part->worker->mutex);
     wp__op_fini(&op.base);
     return st;
 }
 
-static void renew_due(wp_worker *worker, renewal *r)
+static void renew_due(wp__part *part, renewal *r)
 {
     wp_error *err = NULL;
-    if (renew(worker, r, &err) != WP_OK) {
-        wp__worker_count(worker, WP_COUNTER_ERRORS, 1);
-        WP__LOG(worker->log, WP_LOG_WARNING, "leases could not be renewed, will try again",
-                WP__F_TEXT("StoreId", wp_store_id(worker->store)),
-                WP__F_TEXT("WorkerId", worker->name), WP__F_INT("Count", r->count),
-                WP__F_TEXT("Exception", wp_error_message(err)));
+    if (renew(part, r, &err) != WP_OK) {
+        wp__part_count(part, WP_COUNTER_ERRORS, 1);
+        WP__LOG(part->worker->log, WP_LOG_WARNING, "leases could not be renewed, will try again",
+                WP__F_TEXT("StoreId", part->id), WP__F_TEXT("WorkerId", part->worker->name),
+                WP__F_INT("Count", r->count), WP__F_TEXT("Exception", wp_error_message(err)));
         wp_error_free(err);
     }
     for (size_t i = 0; i < r->count; i++) {
         if (r->lost[i])
-            log_lease(worker, r->items[i], "lease lost");
+            log_lease(part, r->items[i], "lease lost");
         wp_delivery_free(r->items[i]);
     }
 }
 
-/* @locks mutex */
-static bool may_end(const wp_worker *worker)
+/* True if there is nothing left to keep; *idle_at is when there was something last. @locks mutex */
+static bool may_end(const wp__part *part, int64_t now, int64_t *idle_at)
 {
-    return worker->keeper_exit ||
-           (worker->state != WP__RUNNING && !worker->pump_running && worker->out.count == 0);
+    const size_t held = part->ready.count + part->out.count + part->finished.count;
+    if (held)
+        *idle_at = now;
+    return part->keeper_exit ||
+           (part->out.count == 0 && part->state != WP__RUNNING && !part->pump_running) ||
+           (held == 0 && part->writing == 0 && now - *idle_at >= IDLE_US);
 }
 
-void *wp__keeper_main(void *arg)
+/* Look at all that is held and do one thing that is due, or wait. False: there is nothing more to keep. */
+static bool look(wp__part *part, int64_t *idle_at)
 {
-    wp_worker *worker = arg;
-    bool end = false;
-    wp_conn *conn;
-    while (!end) {
-        renewal r = {0};
-        int64_t now = wp__worker_now(worker);
-        int64_t next;
-        wp_delivery *gone;
-        bool due;
-        wp__mutex_lock(&worker->mutex);
-        end = may_end(worker);
-        if (wp__worker_clock_was_set(worker, &worker->keeper_clock_offset))
-            renew_all(worker, now);
-        gone = end ? NULL : enforce(worker, now, &next);
-        due = !end && !gone && renewal_take(&r, worker, now);
-        wp__mutex_unlock(&worker->mutex);
-        if (gone) {
-            log_lease(worker, gone,
-                      gone->timed_out ? "handler ignores its timeout, given up" : "lease ran out");
-            wp_delivery_free(gone);
-        } else if (due) {
-            renew_due(worker, &r);
-        } else if (!end) {
-            (void)wp__waiter_wait(worker->keeper_waiter, next);
-        }
-        free(r.items);
-        free(r.lost);
+    wp_worker *worker = part->worker;
+    renewal r = {0};
+    wp_delivery *gone = NULL;
+    int64_t now = wp__worker_now(worker);
+    int64_t next;
+    bool end;
+    wp__mutex_lock(&worker->mutex);
+    end = may_end(part, now, idle_at);
+    if (!end && wp__worker_clock_was_set(worker, &part->keeper_clock_offset))
+        renew_all(part, now);
+    if (!end && !(gone = enforce(part, now, &next)) && !renewal_take(&r, part, now))
+        (void)wp__cond_wait_until(&part->keep, &worker->mutex, next);
+    wp__mutex_unlock(&worker->mutex);
+    if (gone) {
+        log_lease(part, gone,
+                  gone->timed_out ? "handler ignores its timeout, given up" : "lease ran out");
+        wp_delivery_free(gone);
+    } else if (r.count) {
+        renew_due(part, &r);
     }
-    wp__mutex_lock(&worker->mutex);
-    conn = worker->keeper_conn;
-    worker->keeper_conn = NULL;
-    wp__mutex_unlock(&worker->mutex);
-    wp__conn_close(conn);
-    wp__mutex_lock(&worker->mutex);
-    worker->keeper_running = false;
-    if (worker->state == WP__STOPPING && !worker->pump_running)
-        worker->state = WP__STOPPED; /* a handler stopped the worker, and has returned */
-    wp__cond_broadcast(&worker->settled);
-    wp__cond_broadcast(&worker->cancels);
-    wp__mutex_unlock(&worker->mutex);
+    free(r.items);
+    free(r.lost);
+    return !end;
+}
+
+static void *keeper_main(void *arg)
+{
+    wp__part *part = arg;
+    wp_worker *worker = part->worker;
+    int64_t idle_at = wp__worker_now(worker);
+    bool end = false;
+    while (!end) {
+        while (look(part, &idle_at))
+            continue;
+        close_keeper(part);
+        wp__mutex_lock(&worker->mutex);
+        end = may_end(part, wp__worker_now(worker), &idle_at); /* still, and nobody can miss it */
+        if (end) {
+            part->keeper_running = false;
+            wp__part_thread_ended(part);
+        }
+        wp__mutex_unlock(&worker->mutex);
+    }
+    wp__part_unref(part);
     wp__worker_unref(worker);
     return NULL;
+}
+
+wp_status wp__keeper_ensure(wp__part *part, wp_error **err)
+{
+    wp_status st;
+    if (part->keeper_running)
+        return WP_OK;
+    wp__thread_join(&part->keeper_thread); /* the last one has ended */
+    part->keeper_clock_offset = part->clock_offset;
+    wp__worker_ref(part->worker);
+    wp__part_ref(part);
+    part->keeper_running = true;
+    st = wp__thread_start(&part->keeper_thread, "waypost-keep", keeper_main, part, err);
+    if (st != WP_OK) {
+        part->keeper_running = false;
+        wp__part_unref(part);
+        wp__worker_unref(part->worker);
+    }
+    return st;
 }

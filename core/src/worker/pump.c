@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pump: the one thread of a worker that writes outcomes and claims. Both go into one
+/* The pump: the one thread of a part that writes outcomes and claims. Both go into one
  * transaction when both are due, which halves the commits under load. It sleeps until something
  * finishes, a wake-up hints at new work, or the next poll, due time or reap; polling is the truth. */
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static int64_t fit_in_memory(const wp__group *group)
  * use up soon, judged by how long they take and how large they are. @locks mutex */
 static size_t capacity(const wp__group *group)
 {
-    const wp__worker_options *o = &group->options;
+    const wp__worker_options *o = &group->lane->options;
     int64_t horizon = o->lease_ms * 1000 / 4;
     int64_t ahead = 2 * o->batch_size;
     if (horizon > PREFETCH_HORIZON_US)
@@ -56,14 +56,14 @@ static size_t capacity(const wp__group *group)
 static size_t wanted(const wp__group *group)
 {
     size_t room = capacity(group);
-    size_t batch = (size_t)group->options.batch_size;
+    size_t batch = (size_t)group->lane->options.batch_size;
     if (group->held >= room)
         return 0;
     room -= group->held;
     if ((int64_t)batch > fit_in_memory(group))
         batch = fit_in_memory(group) > 0 ? (size_t)fit_in_memory(group) : 1;
     /* Wait for room for a whole batch, unless handlers would run dry. */
-    if (room < batch && group->held > group->out + (size_t)group->options.concurrency / 2)
+    if (room < batch && group->held > group->out + (size_t)group->lane->options.concurrency / 2)
         return 0;
     return room < batch ? room : batch;
 }
@@ -112,16 +112,16 @@ static void move_since(wp__group *group, const wp__claim_op *claim, size_t asked
 }
 
 /* Nothing (more) to claim: when to look again. */
-static void group_idle(wp_worker *worker, wp__group *group, int64_t now, int64_t due_in_us)
+static void group_idle(wp__part *part, wp__group *group, int64_t now, int64_t due_in_us)
 {
-    const wp__worker_options *o = &group->options;
+    const wp__worker_options *o = &group->lane->options;
     int64_t max = o->poll_max_ms * 1000;
     int64_t wait;
     if (max == 0)
-        max = worker->watching ? 30000000 : 1000000;
+        max = part->watching ? 30000000 : 1000000;
     if (max < o->poll_min_ms * 1000)
         max = o->poll_min_ms * 1000;
-    wp__mutex_lock(&worker->mutex);
+    wp__mutex_lock(&part->worker->mutex);
     group->hungry = false;
     group->idle_us = group->idle_us ? group->idle_us * 2 : o->poll_min_ms * 1000;
     if (group->idle_us > max)
@@ -130,7 +130,7 @@ static void group_idle(wp_worker *worker, wp__group *group, int64_t now, int64_t
     if (due_in_us > 0 && due_in_us < wait)
         wait = due_in_us;
     group->next_poll_us = now + wait;
-    wp__mutex_unlock(&worker->mutex);
+    wp__mutex_unlock(&part->worker->mutex);
 }
 
 /* @locks mutex */
@@ -156,13 +156,13 @@ static void note_size(wp__group *group, const wp__claim_op *op)
 
 /* A suspect runs alone at present; *deadline comes no later than when its time is over.
  * @locks mutex */
-static bool runs_alone(wp_worker *worker, int64_t now, int64_t *deadline)
+static bool runs_alone(wp__part *part, int64_t now, int64_t *deadline)
 {
-    const wp_delivery *suspect = worker->suspect;
+    const wp_delivery *suspect = part->suspect;
     if (!suspect || suspect->state == WP__READY)
         return suspect != NULL;
     if (now - suspect->out_at >= ALONE_US) {
-        worker->suspect = NULL;
+        part->suspect = NULL;
         return false;
     }
     if (suspect->out_at + ALONE_US < *deadline)
@@ -172,140 +172,157 @@ static bool runs_alone(wp_worker *worker, int64_t now, int64_t *deadline)
 
 /* The claim found suspects: is one of its messages given back? `alone`: nothing else is held, so that
  * the first suspect is kept, else all that are none. @locks mutex */
-static bool gives_back(wp_worker *worker, wp_delivery *delivery, bool alone)
+static bool gives_back(wp__part *part, wp_delivery *delivery, bool alone)
 {
-    if (!alone || !delivery->message->suspect || worker->suspect)
+    if (!alone || !delivery->message->suspect || part->suspect)
         return alone || delivery->message->suspect;
-    worker->suspect = delivery;
+    part->suspect = delivery;
     return false;
 }
 
 /* @locks mutex */
-static bool has_suspects(wp_worker *worker, wp__group *group, const wp__claim_op *op)
+static bool has_suspects(wp__part *part, wp__group *group, const wp__claim_op *op)
 {
     bool found = false;
     for (size_t i = 0; i < op->count && !found; i++)
         found = op->received[i]->suspect;
     if (found) {
-        worker->suspicious = group;
-        worker->suspicious_until = wp__worker_now(worker) + ALONE_US;
+        part->suspicious = group;
+        part->suspicious_until = wp__worker_now(part->worker) + ALONE_US;
         group->since_us = INT64_MIN; /* what is given back may be before it */
-    } else if (worker->suspicious == group) {
-        worker->suspicious = NULL;
+    } else if (part->suspicious == group) {
+        part->suspicious = NULL;
     }
     return found;
 }
 
-/* Make deliveries of what was claimed. */
-static void claim_take(wp_worker *worker, wp__group *group, wp__claim_op *op, int64_t sent_at)
+/* Hold a message that was claimed. NULL: out of memory, its lease will lapse and it is reaped.
+ * @locks mutex */
+static wp_delivery *hold(wp__part *part, wp__group *group, const wp__claim_op *op,
+                         wp_received *message, int64_t sent_at)
 {
+    wp_delivery *delivery = wp__delivery_new(part, group, message);
+    if (!delivery) {
+        wp__received_free(message);
+        return NULL;
+    }
+    delivery->topic = wp__worker_topic(part->worker, message->topic);
+    delivery->claimed_at = sent_at;
+    delivery->now_us = op->now_us;
+    delivery->lease_until = sent_at + op->lease_us;
+    delivery->renew_at = sent_at + op->lease_us * 6 / 10;
+    delivery->state = WP__READY;
+    wp__list_push(&part->ready, delivery);
+    part->worker->ready_count++;
+    group->held++;
+    part->held++;
+    return delivery;
+}
+
+/* Make deliveries of what was claimed. All of it goes back if there is nobody to keep it, or the part
+ * was stopped meanwhile. */
+static wp_status claim_take(wp__part *part, wp__group *group, wp__claim_op *op, int64_t sent_at,
+                            wp_error **err)
+{
+    wp_worker *worker = part->worker;
+    wp_status st = WP_OK;
     bool alone;
     bool suspects;
     wp__mutex_lock(&worker->mutex);
-    alone = worker->held == 0 || worker->suspicious == group;
-    suspects = has_suspects(worker, group, op);
+    alone = part->held == 0 || part->suspicious == group;
+    suspects = has_suspects(part, group, op);
     note_size(group, op);
+    if (op->count && part->state == WP__RUNNING)
+        st = wp__keeper_ensure(part, err);
     for (size_t i = 0; i < op->count; i++) {
-        wp_delivery *delivery = wp__delivery_new(worker, group, op->received[i]);
-        if (!delivery) { /* its lease will lapse and it is reaped */
-            wp__received_free(op->received[i]);
-            continue;
-        }
-        delivery->topic = wp__worker_topic(worker, delivery->message->topic);
-        delivery->claimed_at = sent_at;
-        delivery->now_us = op->now_us;
-        delivery->lease_until = sent_at + op->lease_us;
-        delivery->renew_at = sent_at + op->lease_us * 6 / 10;
-        delivery->state = WP__READY;
-        wp__list_push(&worker->ready, delivery);
-        group->held++;
-        worker->held++;
-        if ((worker->state != WP__RUNNING && !worker->manual) || /* stopped meanwhile */
-            (suspects && gives_back(worker, delivery, alone)))
+        wp_delivery *delivery = hold(part, group, op, op->received[i], sent_at);
+        if (delivery && (st != WP_OK || (part->state != WP__RUNNING && !worker->manual) ||
+                         (suspects && gives_back(part, delivery, alone))))
             wp__delivery_end(delivery, WP__FINISH_RELEASE, NULL, 0);
     }
     op->count = 0;
     wp__cond_broadcast(&worker->available);
-    wp__mutex_unlock(&worker->mutex);
     /* The keeper looks once a second by itself: only short leases need more. */
-    if (group->options.lease_ms < 2000)
-        wp__waiter_signal(worker->keeper_waiter);
+    if (group->lane->options.lease_ms < 2000)
+        wp__cond_signal(&part->keep);
+    wp__mutex_unlock(&worker->mutex);
+    return st;
 }
 
-static void claim_init(wp__claim_op *op, wp_worker *worker, const wp__group *group, size_t count)
+static void claim_init(wp__claim_op *op, wp__part *part, const wp__group *group, size_t count)
 {
-    wp__claim_op_init(op, worker->store, &wp__outbox);
-    op->owner = worker->owner;
-    op->topics = group->topics;
+    wp__claim_op_init(op, part->store, &wp__outbox);
+    op->owner = part->owner;
+    op->topics = group->lane->topics;
     op->batch = (int64_t)count;
-    op->lease_us = group->options.lease_ms * 1000;
-    op->max_attempts = group->options.max_attempts;
-    op->since_us = since(group, wp__worker_now(worker));
+    op->lease_us = group->lane->options.lease_ms * 1000;
+    op->max_attempts = group->lane->options.max_attempts;
+    op->since_us = since(group, wp__worker_now(part->worker));
     op->after = group->after_key;
 }
 
 /* ---- errors ------------------------------------------------------------------------------- */
 
-static void met_error(wp_worker *worker, const wp_error *err)
+static void met_error(wp__part *part, const wp_error *err)
 {
-    int64_t backoff = worker->error_backoff_us;
+    int64_t backoff = part->error_backoff_us;
     backoff = backoff ? backoff * 2 : BACKOFF_FIRST_US;
     if (backoff > BACKOFF_MAX_US)
         backoff = BACKOFF_MAX_US;
-    worker->error_backoff_us = backoff;
+    part->error_backoff_us = backoff;
     backoff -= (int64_t)(wp__random() % (uint64_t)(backoff / 4));
-    worker->error_until = wp__worker_now(worker) + backoff;
-    wp__worker_count(worker, WP_COUNTER_ERRORS, 1);
-    WP__LOG(worker->log, WP_LOG_WARNING, "database error, will try again",
-            WP__F_TEXT("StoreId", wp_store_id(worker->store)), WP__F_TEXT("WorkerId", worker->name),
+    part->error_until = wp__worker_now(part->worker) + backoff;
+    wp__part_count(part, WP_COUNTER_ERRORS, 1);
+    WP__LOG(part->worker->log, WP_LOG_WARNING, "database error, will try again",
+            WP__F_TEXT("StoreId", part->id), WP__F_TEXT("WorkerId", part->worker->name),
             WP__F_TEXT("Exception", wp_error_message(err)));
 }
 
-static wp_status connect_pump(wp_worker *worker, wp_error **err)
+static wp_status connect_pump(wp__part *part, wp_error **err)
 {
     wp_conn *conn = NULL;
     wp_status st;
-    if (wp__conn_is_sound(worker->pump_conn))
+    if (wp__conn_is_sound(part->pump_conn))
         return WP_OK;
-    wp__pump_close(worker);
-    if ((st = wp__store_connect(&conn, worker->store, WP__OPEN_WORKER, err)) != WP_OK)
+    wp__pump_close(part);
+    if ((st = wp__store_connect(&conn, part->store, WP__OPEN_WORKER, err)) != WP_OK)
         return st;
     if (conn->driver->change_number)
-        worker->change_number = conn->driver->change_number(conn);
-    if (worker->listens &&
-        (st = conn->driver->listen(conn, wp__store_channel(worker->store), err)) != WP_OK) {
+        part->change_number = conn->driver->change_number(conn);
+    if (part->listens &&
+        (st = conn->driver->listen(conn, wp__store_channel(part->store), err)) != WP_OK) {
         wp__conn_close(conn);
         return st;
     }
-    if (worker->listens)
-        wp__waiter_watch_input(worker->waiter, conn->driver->descriptor(conn));
-    wp__mutex_lock(&worker->mutex); /* stop() may want to interrupt it */
-    worker->pump_conn = conn;
-    wp__mutex_unlock(&worker->mutex);
+    if (part->listens)
+        wp__waiter_watch_input(part->waiter, conn->driver->descriptor(conn));
+    wp__mutex_lock(&part->worker->mutex); /* stop() may want to interrupt it */
+    part->pump_conn = conn;
+    wp__mutex_unlock(&part->worker->mutex);
     return WP_OK;
 }
 
-void wp__pump_close(wp_worker *worker)
+void wp__pump_close(wp__part *part)
 {
     wp_conn *conn;
-    wp__waiter_watch_input(worker->waiter, -1);
-    wp__mutex_lock(&worker->mutex);
-    conn = worker->pump_conn;
-    worker->pump_conn = NULL;
-    wp__mutex_unlock(&worker->mutex);
+    wp__waiter_watch_input(part->waiter, -1);
+    wp__mutex_lock(&part->worker->mutex);
+    conn = part->pump_conn;
+    part->pump_conn = NULL;
+    wp__mutex_unlock(&part->worker->mutex);
     wp__conn_close(conn);
 }
 
 /* ---- one transaction ---------------------------------------------------------------------- */
 
 /* Write outcomes and claim, together or each alone. */
-static wp_status exchange(wp_worker *worker, wp__flush *f, wp__claim_op *claim, wp_error **err)
+static wp_status exchange(wp__part *part, wp__flush *f, wp__claim_op *claim, wp_error **err)
 {
     size_t count = f->op_count + (claim ? 1 : 0);
     wp_op **ops = NULL;
     wp_status st;
     if (count == 1)
-        return wp__conn_run(worker->pump_conn, claim ? &claim->base : &f->ops[0].base, err);
+        return wp__conn_run(part->pump_conn, claim ? &claim->base : &f->ops[0].base, err);
     ops = calloc(count, sizeof(wp_op *));
     if (!ops)
         return wp__fail_nomem(err);
@@ -313,33 +330,34 @@ static wp_status exchange(wp_worker *worker, wp__flush *f, wp__claim_op *claim, 
         ops[i] = &f->ops[i].base;
     if (claim)
         ops[f->op_count] = &claim->base;
-    st = wp__conn_run_all(worker->pump_conn, ops, count, err);
+    st = wp__conn_run_all(part->pump_conn, ops, count, err);
     free(ops);
     return st;
 }
 
 /* Flush what `f` holds, and claim up to `count` for `group` (NULL: none). */
-static wp_status transact(wp_worker *worker, wp__flush *f, wp__group *group, size_t count,
+static wp_status transact(wp__part *part, wp__flush *f, wp__group *group, size_t count,
                           size_t *claimed, wp_error **err)
 {
     wp__claim_op claim;
-    int64_t sent_at = wp__worker_now(worker);
+    int64_t sent_at = wp__worker_now(part->worker);
     wp_status looked_up = WP_OK;
+    wp_status kept = WP_OK;
     wp_error *cause = NULL;
-    wp_status st = wp__flush_plan(f, worker, &cause);
+    wp_status st = wp__flush_plan(f, part, &cause);
     if (group)
-        claim_init(&claim, worker, group, count);
+        claim_init(&claim, part, group, count);
     if (st == WP_OK && (f->op_count || group))
-        st = exchange(worker, f, group ? &claim : NULL, &cause);
+        st = exchange(part, f, group ? &claim : NULL, &cause);
     if (st != WP_OK) {
-        wp__flush_return(f, worker, wp_error_outcome_unknown(cause));
+        wp__flush_return(f, part, wp_error_outcome_unknown(cause));
         if (group && wp_error_outcome_unknown(cause))
-            worker->unsure_until = wp__worker_now(worker) + UNSURE_US;
+            part->unsure_until = wp__worker_now(part->worker) + UNSURE_US;
     } else {
-        looked_up = wp__flush_look_up(f, worker, &cause);
-        wp__flush_settle(f, worker);
-        worker->error_backoff_us = 0;
-        worker->worked = true;
+        looked_up = wp__flush_look_up(f, part, &cause);
+        wp__flush_settle(f, part);
+        part->error_backoff_us = 0;
+        part->worked = true;
     }
     if (group && st == WP_OK) {
         *claimed = claim.count + claim.aside.count;
@@ -347,96 +365,94 @@ static wp_status transact(wp_worker *worker, wp__flush *f, wp__group *group, siz
         free(group->after_key);
         group->after_key = claim.reached;
         claim.reached = NULL;
-        swept(&group->sweep_at, claim.since_us, sent_at, wp__worker_now(worker));
+        swept(&group->sweep_at, claim.since_us, sent_at, wp__worker_now(part->worker));
         if (claim.now_us)
-            worker->server_offset = claim.now_us - sent_at;
-        wp__worker_count(worker, WP_COUNTER_POLLS, 1);
-        wp__worker_count(worker, WP_COUNTER_CLAIMED, (int64_t)*claimed);
-        wp__worker_count(worker, WP_COUNTER_FAILED, (int64_t)claim.aside.count);
+            part->server_offset = claim.now_us - sent_at;
+        wp__part_count(part, WP_COUNTER_POLLS, 1);
+        wp__part_count(part, WP_COUNTER_CLAIMED, (int64_t)*claimed);
+        wp__part_count(part, WP_COUNTER_FAILED, (int64_t)claim.aside.count);
         if (claim.count)
-            WP__LOG(worker->log, WP_LOG_DEBUG, "claimed",
-                    WP__F_TEXT("StoreId", wp_store_id(worker->store)),
-                    WP__F_TEXT("WorkerId", worker->name), WP__F_INT("Count", claim.count));
-        claim_take(worker, group, &claim, sent_at);
+            WP__LOG(part->worker->log, WP_LOG_DEBUG, "claimed", WP__F_TEXT("StoreId", part->id),
+                    WP__F_TEXT("WorkerId", part->worker->name), WP__F_INT("Count", claim.count));
+        kept = claim_take(part, group, &claim, sent_at, looked_up == WP_OK ? &cause : NULL);
     }
     if (group)
         wp__op_fini(&claim.base);
     wp__flush_free(f);
     if (cause)
         wp__error_move(err, cause);
-    return st == WP_OK ? looked_up : st;
+    return st != WP_OK ? st : looked_up != WP_OK ? looked_up : kept;
 }
 
 /* Every group polls now: a probe finds out what is due and when. */
-static void poll_now(wp_worker *worker, int64_t now)
+static void poll_now(wp__part *part, int64_t now)
 {
-    wp__mutex_lock(&worker->mutex);
-    for (wp__group *group = worker->groups; group; group = group->next)
+    wp__mutex_lock(&part->worker->mutex);
+    for (wp__group *group = part->groups; group; group = group->next)
         group->next_poll_us = now;
-    wp__mutex_unlock(&worker->mutex);
+    wp__mutex_unlock(&part->worker->mutex);
 }
 
 /* Others may commit a moment after the one whose signal was heard: polls begin short again. */
-static void poll_soon(wp_worker *worker)
+static void poll_soon(wp__part *part)
 {
-    wp__mutex_lock(&worker->mutex);
-    for (wp__group *group = worker->groups; group; group = group->next)
+    wp__mutex_lock(&part->worker->mutex);
+    for (wp__group *group = part->groups; group; group = group->next)
         group->idle_us = HEARD_POLL_US;
-    wp__mutex_unlock(&worker->mutex);
+    wp__mutex_unlock(&part->worker->mutex);
 }
 
-void wp__pump_work_made(wp_worker *worker)
+void wp__pump_work_made(wp__part *part)
 {
-    poll_now(worker, wp__worker_now(worker));
-    wp__store_announce_from(worker->store, &worker->listener);
+    poll_now(part, wp__worker_now(part->worker));
+    wp__store_announce_from(part->store, &part->listener);
 }
 
 /* ---- reaping ------------------------------------------------------------------------------ */
 
 /* The same mark for leases: those that ended before it are dealt with. */
-static int64_t reap_since(const wp_worker *worker, int64_t now)
+static int64_t reap_since(const wp__part *part, int64_t now)
 {
-    return now >= worker->reap_sweep_at ? INT64_MIN : worker->reap_since_us;
+    return now >= part->reap_sweep_at ? INT64_MIN : part->reap_since_us;
 }
 
-static void move_reap_since(wp_worker *worker, int64_t start)
+static void move_reap_since(wp__part *part, int64_t start)
 {
-    if (worker->server_offset != INT64_MIN)
-        worker->reap_since_us = worker->server_offset + start - REAP_MARGIN_US;
+    if (part->server_offset != INT64_MIN)
+        part->reap_since_us = part->server_offset + start - REAP_MARGIN_US;
 }
 
-static wp_status reap(wp_worker *worker, wp_error **err)
+static wp_status reap(wp__part *part, wp_error **err)
 {
     bool more = false;
-    int64_t start = wp__worker_now(worker);
-    int64_t since_us = reap_since(worker, start);
+    int64_t start = wp__worker_now(part->worker);
+    int64_t since_us = reap_since(part, start);
     /* By the wall clock as it was when it was last found not to have been set: it may be set at any
      * moment, also between that and this. */
-    int64_t now_us = worker->clock_offset + wp__worker_now(worker);
-    wp_status st = wp__queue_reap_needed(&more, worker->store, worker->pump_conn, &wp__outbox,
-                                         now_us, since_us, err);
+    int64_t now_us = part->clock_offset + wp__worker_now(part->worker);
+    wp_status st = wp__queue_reap_needed(&more, part->store, part->pump_conn, &wp__outbox, now_us,
+                                         since_us, err);
     while (st == WP_OK && more) {
         wp__reap_op op;
-        wp__reap_op_init(&op, worker->store, &wp__outbox, worker->name, now_us, since_us);
-        st = wp__conn_run(worker->pump_conn, &op.base, err);
+        wp__reap_op_init(&op, part->store, &wp__outbox, part->worker->name, now_us, since_us);
+        st = wp__conn_run(part->pump_conn, &op.base, err);
         more = wp__reap_op_is_full(&op);
         if (st == WP_OK) {
-            wp__worker_count(worker, WP_COUNTER_REAPED, (int64_t)(op.retried + op.failed));
-            wp__worker_count(worker, WP_COUNTER_FAILED,
-                             (int64_t)(op.failed + op.expired + op.unreadable));
-            WP__LOG(worker->log, WP_LOG_INFO, "reaped",
-                    WP__F_TEXT("StoreId", wp_store_id(worker->store)),
-                    WP__F_TEXT("WorkerId", worker->name),
+            wp__part_count(part, WP_COUNTER_REAPED, (int64_t)(op.retried + op.failed));
+            wp__part_count(part, WP_COUNTER_FAILED,
+                           (int64_t)(op.failed + op.expired + op.unreadable));
+            WP__LOG(part->worker->log, WP_LOG_INFO, "reaped", WP__F_TEXT("StoreId", part->id),
+                    WP__F_TEXT("WorkerId", part->worker->name),
                     WP__F_INT("Count", op.retried + op.failed), WP__F_INT("Dead", op.failed),
                     WP__F_INT("Expired", op.expired), WP__F_INT("Unreadable", op.unreadable));
-            worker->worked = true;
-            wp__pump_work_made(worker);
+            part->worked = true;
+            wp__pump_work_made(part);
         }
         wp__op_fini(&op.base);
     }
     if (st == WP_OK) {
-        move_reap_since(worker, start);
-        swept(&worker->reap_sweep_at, since_us, start, wp__worker_now(worker));
+        move_reap_since(part, start);
+        swept(&part->reap_sweep_at, since_us, start, wp__worker_now(part->worker));
     }
     return st;
 }
@@ -446,57 +462,57 @@ static wp_status reap(wp_worker *worker, wp_error **err)
 /* Long waits rest on the channel, so it is asked whether it works: a signal goes out on another
  * connection. Where none comes in (a proxy, a listener that died unseen) polls stay short, and now and
  * then the pump connects anew. */
-static void ask_channel(wp_worker *worker, int64_t now)
+static void ask_channel(wp__part *part, int64_t now)
 {
-    if (now - worker->heard_at < CHANNEL_TRUST_US)
+    if (now - part->heard_at < CHANNEL_TRUST_US)
         return;
-    if (worker->channel_asked_at && now - worker->channel_asked_at < CHANNEL_ANSWER_US)
+    if (part->channel_asked_at && now - part->channel_asked_at < CHANNEL_ANSWER_US)
         return;
-    if (worker->channel_asked_at) {
-        worker->watching = false;
-        if (++worker->channel_silent >= CHANNEL_SILENT_MAX) {
-            worker->channel_silent = -10 * CHANNEL_SILENT_MAX; /* the next time it takes longer */
-            worker->pump_conn->broken = true;
+    if (part->channel_asked_at) {
+        part->watching = false;
+        if (++part->channel_silent >= CHANNEL_SILENT_MAX) {
+            part->channel_silent = -10 * CHANNEL_SILENT_MAX; /* the next time it takes longer */
+            part->pump_conn->broken = true;
         }
     }
-    worker->channel_asked_at = now;
-    wp__signaller_request(wp__store_signaller(worker->store), worker->store);
+    part->channel_asked_at = now;
+    wp__signaller_request(wp__store_signaller(part->store), part->store);
 }
 
 /* Something came in on the pump's connection. True: a signal. */
-static bool hear(wp_worker *worker, int64_t now)
+static bool hear(wp__part *part, int64_t now)
 {
-    if (!worker->pump_conn || !worker->pump_conn->driver->heard(worker->pump_conn))
+    if (!part->pump_conn || !part->pump_conn->driver->heard(part->pump_conn))
         return false;
-    worker->heard_at = now;
-    worker->channel_asked_at = 0;
-    worker->channel_silent = 0;
-    worker->watching = true;
+    part->heard_at = now;
+    part->channel_asked_at = 0;
+    part->channel_silent = 0;
+    part->watching = true;
     return true;
 }
 
-static wp_status maintain(wp_worker *worker, int64_t now, wp_error **err)
+static wp_status maintain(wp__part *part, int64_t now, wp_error **err)
 {
     wp_status st = WP_OK;
-    worker->next_reap = now + worker->config->reap_ms * 1000;
-    if (worker->listens)
-        ask_channel(worker, now);
-    (void)wp__worker_clock_was_set(worker, &worker->clock_offset);
-    if (now - atomic_load(&worker->clock_set_at) >= CLOCK_SET_GRACE_US)
-        st = reap(worker, err);
-    if (st == WP_OK && worker->unsure_until)
-        st = wp__recover_claims(worker, err);
-    if (worker->unsure_until <= now)
-        worker->unsure_until = 0;
+    part->next_reap = now + part->worker->config->reap_ms * 1000;
+    if (part->listens)
+        ask_channel(part, now);
+    (void)wp__worker_clock_was_set(part->worker, &part->clock_offset);
+    if (now - atomic_load(&part->worker->clock_set_at) >= CLOCK_SET_GRACE_US)
+        st = reap(part, err);
+    if (st == WP_OK && part->unsure_until)
+        st = wp__recover_claims(part, err);
+    if (part->unsure_until <= now)
+        part->unsure_until = 0;
     /* Once when work ends, and now and then while it goes on. */
-    if (worker->worked) {
+    if (part->worked) {
         bool idle;
-        wp__mutex_lock(&worker->mutex);
-        idle = worker->held == 0;
-        wp__mutex_unlock(&worker->mutex);
-        worker->worked = (worker->pump_conn->driver->tidy &&
-                          !worker->pump_conn->driver->tidy(worker->pump_conn, idle)) ||
-                         !idle;
+        wp__mutex_lock(&part->worker->mutex);
+        idle = part->held == 0;
+        wp__mutex_unlock(&part->worker->mutex);
+        part->worked = (part->pump_conn->driver->tidy &&
+                        !part->pump_conn->driver->tidy(part->pump_conn, idle)) ||
+                       !idle;
     }
     return st;
 }
@@ -504,51 +520,50 @@ static wp_status maintain(wp_worker *worker, int64_t now, wp_error **err)
 /* ---- a round ------------------------------------------------------------------------------ */
 
 /* The next group that wants messages and whose time has come. @locks mutex */
-static wp__group *choose_group(wp_worker *worker, int64_t now, size_t *count, int64_t *deadline)
+static wp__group *choose_group(wp__part *part, int64_t now, size_t *count, int64_t *deadline)
 {
-    wp__group *group = worker->first_group;
-    if (worker->state != WP__RUNNING || runs_alone(worker, now, deadline))
+    wp__group *group = part->first_group;
+    if (part->state != WP__RUNNING || runs_alone(part, now, deadline))
         return NULL;
-    if (worker->suspicious && worker->held && now < worker->suspicious_until) {
-        if (worker->suspicious_until < *deadline)
-            *deadline = worker->suspicious_until;
+    if (part->suspicious && part->held && now < part->suspicious_until) {
+        if (part->suspicious_until < *deadline)
+            *deadline = part->suspicious_until;
         return NULL;
     }
-    if (worker->suspicious) {
+    if (part->suspicious) {
         *count = 1;
-        return worker->suspicious;
+        return part->suspicious;
     }
     do {
         size_t want = wanted(group);
         if (want && (group->hungry || group->next_poll_us <= now)) {
-            worker->first_group = group->next ? group->next : worker->groups;
+            part->first_group = group->next ? group->next : part->groups;
             *count = want;
             return group;
         }
         if (want && group->next_poll_us < *deadline)
             *deadline = group->next_poll_us;
-        group = group->next ? group->next : worker->groups;
-    } while (group != worker->first_group);
+        group = group->next ? group->next : part->groups;
+    } while (group != part->first_group);
     return NULL;
 }
 
 /* An idle group is asked first, by a read that takes no lock, whether there is anything. */
-static wp_status probe(wp_worker *worker, wp__group *group, bool *empty, int64_t now,
-                       wp_error **err)
+static wp_status probe(wp__part *part, wp__group *group, bool *empty, int64_t now, wp_error **err)
 {
     int64_t due_in_us = 0;
     int64_t since_us = since(group, now);
     wp_status st;
     *empty = false;
-    if (group->hungry || group == worker->suspicious || !group->topics)
+    if (group->hungry || group == part->suspicious || !group->lane->topics)
         return WP_OK;
-    st = wp__queue_next_due(&due_in_us, worker->store, worker->pump_conn, &wp__outbox,
-                            group->topics, since_us, err);
-    swept(&group->sweep_at, since_us, now, wp__worker_now(worker));
+    st = wp__queue_next_due(&due_in_us, part->store, part->pump_conn, &wp__outbox,
+                            group->lane->topics, since_us, err);
+    swept(&group->sweep_at, since_us, now, wp__worker_now(part->worker));
     if (st == WP_OK && due_in_us > 0) {
-        wp__worker_count(worker, WP_COUNTER_POLLS, 1);
+        wp__part_count(part, WP_COUNTER_POLLS, 1);
         *empty = true;
-        group_idle(worker, group, now, due_in_us);
+        group_idle(part, group, now, due_in_us);
     } else {
         group->sweep_at =
             since_us == INT64_MIN ? now : group->sweep_at; /* the claim must find it */
@@ -557,55 +572,55 @@ static wp_status probe(wp_worker *worker, wp__group *group, bool *empty, int64_t
 }
 
 /* Do what is due; *deadline gets when there will be something to do without a signal. */
-static wp_status round_once(wp_worker *worker, int64_t *deadline, bool *did, wp_error **err)
+static wp_status round_once(wp__part *part, int64_t *deadline, bool *did, wp_error **err)
 {
     wp__flush f = {0};
     wp__group *group;
     size_t count = 0;
     size_t claimed = 0;
     bool empty = false;
-    int64_t now = wp__worker_now(worker);
-    bool reconnected = !wp__conn_is_sound(worker->pump_conn);
+    int64_t now = wp__worker_now(part->worker);
+    bool reconnected = !wp__conn_is_sound(part->pump_conn);
     wp_status st;
     *did = false;
-    if ((st = connect_pump(worker, err)) != WP_OK)
+    if ((st = connect_pump(part, err)) != WP_OK)
         return st;
     if (reconnected)
-        poll_now(worker, now); /* it may be another file, and changes were not seen meanwhile */
-    if (now >= worker->next_reap && (st = maintain(worker, now, err)) != WP_OK)
+        poll_now(part, now); /* it may be another file, and changes were not seen meanwhile */
+    if (now >= part->next_reap && (st = maintain(part, now, err)) != WP_OK)
         return st;
-    if (reconnected && worker->unsure_until && (st = wp__recover_claims(worker, err)) != WP_OK)
+    if (reconnected && part->unsure_until && (st = wp__recover_claims(part, err)) != WP_OK)
         return st;
-    *deadline = worker->next_reap;
-    wp__mutex_lock(&worker->mutex);
-    group = choose_group(worker, now, &count, deadline);
-    wp__mutex_unlock(&worker->mutex);
-    if (group && (st = probe(worker, group, &empty, now, err)) != WP_OK)
+    *deadline = part->next_reap;
+    wp__mutex_lock(&part->worker->mutex);
+    group = choose_group(part, now, &count, deadline);
+    wp__mutex_unlock(&part->worker->mutex);
+    if (group && (st = probe(part, group, &empty, now, err)) != WP_OK)
         return st;
     if (group && empty) {
         *did = true; /* another group may be due */
         group = NULL;
     }
-    wp__mutex_lock(&worker->mutex);
-    if (wp__flush_is_due(worker, now, deadline) || (group && worker->finished.count))
-        st = wp__flush_take(&f, worker, err);
-    wp__mutex_unlock(&worker->mutex);
+    wp__mutex_lock(&part->worker->mutex);
+    if (wp__flush_is_due(part, now, deadline) || (group && part->finished.count))
+        st = wp__flush_take(&f, part, err);
+    wp__mutex_unlock(&part->worker->mutex);
     if (st != WP_OK || (!f.count && !group))
         return st;
     *did = true;
-    st = transact(worker, &f, group, count, &claimed, err);
+    st = transact(part, &f, group, count, &claimed, err);
     if (st == WP_OK && group) {
         bool ask;
         bool hungry;
-        wp__mutex_lock(&worker->mutex);
-        ask = claimed || (group->hungry && group->topics);
+        wp__mutex_lock(&part->worker->mutex);
+        ask = claimed || (group->hungry && group->lane->topics);
         group_found(group, claimed, count);
         hungry = group->hungry;
         if (!hungry && ask)
             group->next_poll_us = now; /* a probe will tell when the next one is due */
-        wp__mutex_unlock(&worker->mutex);
+        wp__mutex_unlock(&part->worker->mutex);
         if (!hungry && !ask)
-            group_idle(worker, group, now, INT64_MAX);
+            group_idle(part, group, now, INT64_MAX);
     }
     return st;
 }
@@ -613,86 +628,87 @@ static wp_status round_once(wp_worker *worker, int64_t *deadline, bool *did, wp_
 /* ---- the thread --------------------------------------------------------------------------- */
 
 /* A hint of new work. */
-static void wake(wp_worker *worker, int64_t now)
+static void wake(wp__part *part, int64_t now)
 {
-    wp__worker_count(worker, WP_COUNTER_WAKES, 1);
-    poll_now(worker, now);
+    wp__part_count(part, WP_COUNTER_WAKES, 1);
+    poll_now(part, now);
 }
 
 /* A change of the file was announced. It is announced when it is written, and the commit can be seen
  * once the disk has synced that, so look for the change itself, again and again at growing intervals:
  * found after at most twice the time that the commit took. */
-static void look_for_change(wp_worker *worker, int64_t now)
+static void look_for_change(wp__part *part, int64_t now)
 {
     int64_t number;
-    if (!worker->pump_conn || !worker->pump_conn->driver->change_number)
+    if (!part->pump_conn || !part->pump_conn->driver->change_number)
         return;
-    number = worker->pump_conn->driver->change_number(worker->pump_conn);
-    if (number == worker->change_number) {
-        worker->recheck_us = worker->recheck_us ? worker->recheck_us * 2 : RECHECK_FIRST_US;
-        if (worker->recheck_us > RECHECK_MAX_US)
-            worker->recheck_us = 0; /* it was no commit, or one of our own */
-        worker->recheck_at = now + worker->recheck_us;
+    number = part->pump_conn->driver->change_number(part->pump_conn);
+    if (number == part->change_number) {
+        part->recheck_us = part->recheck_us ? part->recheck_us * 2 : RECHECK_FIRST_US;
+        if (part->recheck_us > RECHECK_MAX_US)
+            part->recheck_us = 0; /* it was no commit, or one of our own */
+        part->recheck_at = now + part->recheck_us;
         return;
     }
-    worker->change_number = number;
-    worker->recheck_us = 0;
-    wake(worker, now);
+    part->change_number = number;
+    part->recheck_us = 0;
+    wake(part, now);
 }
 
-static void sleep_until(wp_worker *worker, int64_t deadline)
+static void sleep_until(wp__part *part, int64_t deadline)
 {
     int64_t now;
     unsigned woke;
-    if (worker->recheck_us && worker->recheck_at < deadline)
-        deadline = worker->recheck_at;
-    woke = wp__waiter_wait(worker->waiter, deadline);
-    now = wp__worker_now(worker);
+    if (part->recheck_us && part->recheck_at < deadline)
+        deadline = part->recheck_at;
+    woke = wp__waiter_wait(part->waiter, deadline);
+    now = wp__worker_now(part->worker);
     if (woke & WP__WOKE_CHANGE)
-        worker->recheck_us = 0; /* begin anew */
-    if ((woke & WP__WOKE_CHANGE) || (worker->recheck_us && now >= worker->recheck_at))
-        look_for_change(worker, now);
-    if ((woke & WP__WOKE_INPUT) && hear(worker, now)) {
-        wake(worker, now);
-        poll_soon(worker);
+        part->recheck_us = 0; /* begin anew */
+    if ((woke & WP__WOKE_CHANGE) || (part->recheck_us && now >= part->recheck_at))
+        look_for_change(part, now);
+    if ((woke & WP__WOKE_INPUT) && hear(part, now)) {
+        wake(part, now);
+        poll_soon(part);
     }
-    if (!worker->listens)
-        worker->watching = worker->watching && wp__waiter_is_watching(worker->waiter);
+    if (!part->listens)
+        part->watching = part->watching && wp__waiter_is_watching(part->waiter);
 }
 
 /* Hints from this process: another thread committed, or wp_worker_wake(). */
-static void take_hint(wp_worker *worker, int64_t now)
+static void take_hint(wp__part *part, int64_t now)
 {
-    if (!atomic_exchange(&worker->listener.hinted, false))
+    if (!atomic_exchange(&part->listener.hinted, false))
         return;
-    wake(worker, now);
+    wake(part, now);
 }
 
 /* @locks mutex */
-static bool may_end(const wp_worker *worker)
+static bool may_end(const wp__part *part)
 {
-    if (worker->pump_exit)
+    if (part->pump_exit)
         return true;
-    return worker->state != WP__RUNNING && worker->out.count == 0 && worker->ready.count == 0 &&
-           worker->finished.count == 0;
+    return part->state != WP__RUNNING && part->out.count == 0 && part->ready.count == 0 &&
+           part->finished.count == 0;
 }
 
-static bool ended(wp_worker *worker)
+static bool ended(wp__part *part)
 {
     bool end;
-    wp__mutex_lock(&worker->mutex);
-    end = may_end(worker);
-    wp__mutex_unlock(&worker->mutex);
+    wp__mutex_lock(&part->worker->mutex);
+    end = may_end(part);
+    wp__mutex_unlock(&part->worker->mutex);
     return end;
 }
 
 /* Whatever could not be written will not be: its lease lapses. */
-static void give_up_rest(wp_worker *worker)
+static void give_up_rest(wp__part *part)
 {
+    wp_worker *worker = part->worker;
     wp_delivery *delivery;
     wp__mutex_lock(&worker->mutex);
-    while ((delivery = worker->finished.first)) {
-        wp__list_remove(&worker->finished, delivery);
+    while ((delivery = part->finished.first)) {
+        wp__list_remove(&part->finished, delivery);
         wp__delivery_settle(delivery, WP_E_STOPPED);
         wp__cond_broadcast(&worker->settled);
         wp__mutex_unlock(&worker->mutex);
@@ -703,73 +719,75 @@ static void give_up_rest(wp_worker *worker)
 }
 
 /* Errors are real, also under a clock that only a test moves. */
-static void wait_after_error(wp_worker *worker)
+static void wait_after_error(wp__part *part)
 {
-    if (!wp__clock_is_manual(worker->clock)) {
-        (void)wp__waiter_wait(worker->waiter, worker->error_until);
+    if (!wp__clock_is_manual(part->worker->clock)) {
+        (void)wp__waiter_wait(part->waiter, part->error_until);
     } else {
         wp__sleep_us(BACKOFF_FIRST_US / 10);
-        worker->error_until = 0;
+        part->error_until = 0;
     }
 }
 
 void *wp__pump_main(void *arg)
 {
-    wp_worker *worker = arg;
-    while (!ended(worker)) {
+    wp__part *part = arg;
+    wp_worker *worker = part->worker;
+    while (!ended(part)) {
         wp_error *err = NULL;
         int64_t deadline = 0;
-        int64_t now = wp__worker_now(worker);
+        int64_t now = wp__worker_now(part->worker);
         bool did = false;
-        take_hint(worker, now);
-        if (now < worker->error_until) {
-            wait_after_error(worker);
+        take_hint(part, now);
+        if (now < part->error_until) {
+            wait_after_error(part);
             continue;
         }
-        if (round_once(worker, &deadline, &did, &err) != WP_OK) {
-            met_error(worker, err);
+        if (round_once(part, &deadline, &did, &err) != WP_OK) {
+            met_error(part, err);
             wp_error_free(err);
         } else if (!did) {
-            sleep_until(worker, deadline);
+            sleep_until(part, deadline);
         }
     }
-    give_up_rest(worker);
-    wp__pump_close(worker);
-    if (worker->listening)
-        wp__store_unlisten(worker->store, &worker->listener);
+    give_up_rest(part);
+    wp__pump_close(part);
+    if (part->listening)
+        wp__store_unlisten(part->store, &part->listener);
     wp__mutex_lock(&worker->mutex);
-    worker->pump_running = false;
-    wp__waiter_signal(worker->keeper_waiter);
-    wp__cond_broadcast(&worker->settled);
+    part->pump_running = false;
+    wp__cond_signal(&part->keep);
+    wp__part_thread_ended(part);
     wp__mutex_unlock(&worker->mutex);
+    wp__part_unref(part);
     wp__worker_unref(worker);
     return NULL;
 }
 
-wp_status wp__pump_round(wp_worker *worker, size_t limit, size_t *claimed, wp_error **err)
+wp_status wp__pump_round(wp__part *part, size_t limit, size_t *claimed, wp_error **err)
 {
-    wp_status st = connect_pump(worker, err);
+    wp_status st = connect_pump(part, err);
     size_t total = 0;
     *claimed = 0;
-    (void)wp__worker_clock_was_set(worker, &worker->clock_offset); /* nobody else to wait for */
-    if (st != WP_OK || (limit && (st = reap(worker, err)) != WP_OK))
+    (void)wp__worker_clock_was_set(part->worker, &part->clock_offset); /* nobody else to wait for */
+    if (st != WP_OK || (limit && (st = reap(part, err)) != WP_OK))
         return st;
-    for (wp__group *group = worker->groups; st == WP_OK && group; group = group->next) {
+    for (wp__group *group = part->groups; st == WP_OK && group; group = group->next) {
         wp__flush f = {0};
         size_t count = 0;
         size_t got = 0;
-        wp__mutex_lock(&worker->mutex);
-        st = wp__flush_take(&f, worker, err);
-        if (!runs_alone(worker, wp__worker_now(worker), &(int64_t){0}) &&
-            group->held < (size_t)group->options.concurrency)
-            count = (size_t)group->options.concurrency - group->held;
-        wp__mutex_unlock(&worker->mutex);
+        wp__mutex_lock(&part->worker->mutex);
+        st = wp__flush_take(&f, part, err);
+        if (!runs_alone(part, wp__worker_now(part->worker), &(int64_t){0}) &&
+            group->held < (size_t)group->lane->options.concurrency)
+            count = (size_t)group->lane->options.concurrency - group->held;
+        wp__mutex_unlock(&part->worker->mutex);
         if (count > limit - total)
             count = limit - total;
-        if (count > (size_t)group->options.batch_size)
-            count = (size_t)group->options.batch_size;
+        if (count > (size_t)group->lane->options.batch_size)
+            count = (size_t)group->lane->options.batch_size;
         if (st == WP_OK)
-            st = transact(worker, &f, count ? group : NULL, count, &got, err);
+            st = transact(part, &f, count ? group : NULL, count, &got, err);
         total += got;
     }
     *claimed = total;

@@ -59,52 +59,52 @@ static bool list_holds(const wp__list *list, const wp__claim_ref *ref)
     return false;
 }
 
-/* Leave those that the worker does not hold. The pump alone claims and writes outcomes, so nothing is
+/* Leave those that the part does not hold. The pump alone claims and writes outcomes, so nothing is
  * on its way meanwhile. */
-static void drop_held(wp_worker *worker, wp__refs *refs)
+static void drop_held(wp__part *part, wp__refs *refs)
 {
     size_t kept = 0;
-    wp__mutex_lock(&worker->mutex);
+    wp__mutex_lock(&part->worker->mutex);
     for (size_t i = 0; i < refs->count; i++) {
         const wp__claim_ref *ref = &refs->items[i];
-        if (!list_holds(&worker->ready, ref) && !list_holds(&worker->out, ref) &&
-            !list_holds(&worker->finished, ref))
+        if (!list_holds(&part->ready, ref) && !list_holds(&part->out, ref) &&
+            !list_holds(&part->finished, ref))
             refs->items[kept++] = *ref;
     }
-    wp__mutex_unlock(&worker->mutex);
+    wp__mutex_unlock(&part->worker->mutex);
     refs->count = kept;
 }
 
-static wp_status give_back(wp_worker *worker, wp__refs *refs, wp_error **err)
+static wp_status give_back(wp__part *part, wp__refs *refs, wp_error **err)
 {
     wp__finish_op op;
     wp_status st;
-    wp__finish_op_init(&op, worker->store, &wp__outbox, WP__FINISH_RELEASE, &worker->owner);
+    wp__finish_op_init(&op, part->store, &wp__outbox, WP__FINISH_RELEASE, &part->owner);
     op.refs = *refs;
     *refs = (wp__refs){0};
-    st = wp__conn_run(worker->pump_conn, &op.base, err);
+    st = wp__conn_run(part->pump_conn, &op.base, err);
     if (st == WP_OK && op.base.result_count) {
-        wp__worker_count(worker, WP_COUNTER_RELEASED, (int64_t)op.base.result_count);
-        WP__LOG(worker->log, WP_LOG_INFO, "gave back what a lost connection had claimed",
-                WP__F_TEXT("StoreId", wp_store_id(worker->store)),
-                WP__F_TEXT("WorkerId", worker->name), WP__F_INT("Count", op.base.result_count));
-        wp__pump_work_made(worker);
+        wp__part_count(part, WP_COUNTER_RELEASED, (int64_t)op.base.result_count);
+        WP__LOG(part->worker->log, WP_LOG_INFO, "gave back what a lost connection had claimed",
+                WP__F_TEXT("StoreId", part->id), WP__F_TEXT("WorkerId", part->worker->name),
+                WP__F_INT("Count", op.base.result_count));
+        wp__pump_work_made(part);
     }
     wp__op_fini(&op.base);
     return st;
 }
 
-wp_status wp__recover_claims(wp_worker *worker, wp_error **err)
+wp_status wp__recover_claims(wp__part *part, wp_error **err)
 {
-    owned_op op = {.owner = &worker->owner};
+    owned_op op = {.owner = &part->owner};
     wp_status st;
-    wp__op_init(&op.base, &owned_class, worker->store);
+    wp__op_init(&op.base, &owned_class, part->store);
     op.base.queue = &wp__outbox;
-    st = wp__conn_run(worker->pump_conn, &op.base, err);
+    st = wp__conn_run(part->pump_conn, &op.base, err);
     if (st == WP_OK)
-        drop_held(worker, &op.refs);
+        drop_held(part, &op.refs);
     if (st == WP_OK && op.refs.count)
-        st = give_back(worker, &op.refs, err);
+        st = give_back(part, &op.refs, err);
     wp__op_fini(&op.base);
     return st;
 }

@@ -7,30 +7,48 @@
 enum { GRACE_US = 200000 }; /* for internal threads to end once they are interrupted */
 
 /* Claim no more; what was not started goes back; handlers are told. @locks mutex */
+static void begin_stop_part(wp__part *part)
+{
+    if (part->state == WP__NEW)
+        part->state = WP__STOPPED;
+    if (part->state == WP__RUNNING) {
+        part->state = WP__STOPPING;
+        while (part->ready.first)
+            wp__delivery_end(part->ready.first, WP__FINISH_RELEASE, NULL, 0);
+        for (wp_delivery *d = part->out.first; d; d = d->next)
+            if (wp_delivery_cancelled(d) == WP_CANCEL_NONE)
+                wp__delivery_cancel(d, WP_CANCEL_STOP);
+    }
+    wp__waiter_signal(part->waiter);
+    wp__cond_signal(&part->keep);
+}
+
+/* @locks mutex */
 static void begin_stop(wp_worker *worker)
 {
     if (worker->state == WP__NEW)
         worker->state = WP__STOPPED;
-    if (worker->state == WP__RUNNING) {
+    if (worker->state == WP__RUNNING)
         worker->state = WP__STOPPING;
-        while (worker->ready.first)
-            wp__delivery_end(worker->ready.first, WP__FINISH_RELEASE, NULL, 0);
-        for (wp_delivery *d = worker->out.first; d; d = d->next)
-            if (wp_delivery_cancelled(d) == WP_CANCEL_NONE)
-                wp__delivery_cancel(d, WP_CANCEL_STOP);
-    }
+    for (wp__part *part = worker->parts; part; part = part->next)
+        begin_stop_part(part);
     wp__cond_broadcast(&worker->available);
     wp__cond_broadcast(&worker->cancels);
-    wp__waiter_signal(worker->waiter);
-    wp__waiter_signal(worker->keeper_waiter);
+}
+
+/* True if this thread runs the delivery's handler. */
+static bool is_ours(const wp_delivery *delivery)
+{
+    return atomic_load(&delivery->handled_by) == wp__dispatch_self();
 }
 
 /* True if this thread runs one of the worker's handlers. @locks mutex */
 static bool is_in_handler(const wp_worker *worker)
 {
-    for (const wp_delivery *d = worker->out.first; d; d = d->next)
-        if (atomic_load(&d->handled_by) == wp__dispatch_self())
-            return true;
+    for (const wp__part *part = worker->parts; part; part = part->next)
+        for (const wp_delivery *d = part->out.first; d; d = d->next)
+            if (is_ours(d))
+                return true;
     return false;
 }
 
@@ -38,17 +56,27 @@ static bool is_in_handler(const wp_worker *worker)
  * by one another. @locks mutex */
 static void mark_stopping(wp_worker *worker, bool stopping)
 {
-    for (wp_delivery *d = worker->out.first; d; d = d->next)
-        if (atomic_load(&d->handled_by) == wp__dispatch_self())
-            d->stopping = stopping;
+    for (wp__part *part = worker->parts; part; part = part->next)
+        for (wp_delivery *d = part->out.first; d; d = d->next)
+            if (is_ours(d))
+                d->stopping = stopping;
 }
 
 /* @locks mutex */
-static size_t count_stopping(const wp_worker *worker)
+static size_t count_stopping(const wp__part *part)
 {
     size_t count = 0;
-    for (const wp_delivery *d = worker->out.first; d; d = d->next)
+    for (const wp_delivery *d = part->out.first; d; d = d->next)
         count += d->stopping;
+    return count;
+}
+
+/* @locks mutex */
+static size_t count_all_stopping(const wp_worker *worker)
+{
+    size_t count = 0;
+    for (const wp__part *part = worker->parts; part; part = part->next)
+        count += count_stopping(part);
     return count;
 }
 
@@ -60,22 +88,38 @@ static bool threads_done(const wp_worker *worker)
            (wp__dispatch_is_thread_of(worker) ? worker->threads_stopping : 0);
 }
 
+/* True if the part waits for no handler and no outcome. @locks mutex */
+static bool part_quiet(const wp__part *part)
+{
+    return part->out.count <= count_stopping(part) && !part->finished.count && !part->writing;
+}
+
+/* @locks mutex */
+static bool pumps_ended(const wp_worker *worker)
+{
+    for (const wp__part *part = worker->parts; part; part = part->next)
+        if (part->pump_running || part->keeper_running)
+            return false;
+    return true;
+}
+
 /* True once there is nothing more to wait for. @locks mutex */
 static bool quiet(const wp_worker *worker)
 {
-    if (worker->out.count > count_stopping(worker) || worker->finished.count || worker->writing)
-        return false;
+    for (const wp__part *part = worker->parts; part; part = part->next)
+        if (!part_quiet(part))
+            return false;
     if (is_in_handler(worker))
         return true; /* pump and keeper go on until our own handler has returned */
-    return !worker->pump_running && !worker->keeper_running && threads_done(worker);
+    return pumps_ended(worker) && threads_done(worker);
 }
 
 /* The time is over: give up handlers that still run. @locks mutex */
-static size_t abandon(wp_worker *worker)
+static size_t abandon(wp__part *part)
 {
     size_t count = 0;
     wp_delivery *next;
-    for (wp_delivery *d = worker->out.first; d; d = next) {
+    for (wp_delivery *d = part->out.first; d; d = next) {
         next = d->next;
         if (d->stopping)
             continue; /* it will return, now that the others are given up */
@@ -87,53 +131,65 @@ static size_t abandon(wp_worker *worker)
 }
 
 /* Make threads that hang in the database come out. @locks mutex */
-static void interrupt(wp_worker *worker)
+static void interrupt(wp__part *part)
 {
-    worker->pump_exit = true;
-    worker->keeper_exit = true;
-    if (worker->pump_conn)
-        worker->pump_conn->driver->interrupt(worker->pump_conn);
-    if (worker->keeper_conn)
-        worker->keeper_conn->driver->interrupt(worker->keeper_conn);
-    wp__waiter_signal(worker->waiter);
-    wp__waiter_signal(worker->keeper_waiter);
+    part->pump_exit = true;
+    part->keeper_exit = true;
+    if (part->pump_conn)
+        part->pump_conn->driver->interrupt(part->pump_conn);
+    if (part->keeper_conn)
+        part->keeper_conn->driver->interrupt(part->keeper_conn);
+    wp__waiter_signal(part->waiter);
+    wp__cond_signal(&part->keep);
 }
 
 /* Internal threads have ended, and so have those that run handlers, unless a handler was given up.
  * @locks mutex */
 static bool threads_ended(const wp_worker *worker, bool abandoned)
 {
-    return !worker->pump_running && !worker->keeper_running && (abandoned || threads_done(worker));
+    return pumps_ended(worker) && (abandoned || threads_done(worker));
 }
 
-/* Join what has ended, let go of what has not. One caller does it. */
+/* Join what has ended, let go of what has not. */
+static void collect(wp__thread *thread, bool ended)
+{
+    if (!thread->started)
+        return;
+    ended ? wp__thread_join(thread) : wp__thread_detach(thread);
+}
+
+/* The part's threads. One caller does it. */
+static void collect_part(wp__part *part)
+{
+    wp_worker *worker = part->worker;
+    wp__thread pump, keeper;
+    bool pump_ended, keeper_ended;
+    wp__mutex_lock(&worker->mutex);
+    pump = part->pump_thread;
+    keeper = part->keeper_thread;
+    pump_ended = !part->pump_running;
+    keeper_ended = !part->keeper_running;
+    part->pump_thread.started = part->keeper_thread.started = false;
+    wp__mutex_unlock(&worker->mutex);
+    collect(&pump, pump_ended);
+    collect(&keeper, keeper_ended);
+}
+
+/* Those that run handlers. One caller does it. */
 static void collect_threads(wp_worker *worker)
 {
-    wp__thread pump, keeper, *threads;
-    bool pump_ended, keeper_ended, all_ended;
+    wp__thread *threads;
+    bool all_ended;
     size_t count;
     wp__mutex_lock(&worker->mutex);
-    pump = worker->pump_thread;
-    keeper = worker->keeper_thread;
     threads = worker->threads;
     count = worker->thread_count;
-    pump_ended = !worker->pump_running;
-    keeper_ended = !worker->keeper_running;
     all_ended = worker->threads_running == 0;
-    worker->pump_thread.started = worker->keeper_thread.started = false;
     worker->threads = NULL;
     worker->thread_count = 0;
     wp__mutex_unlock(&worker->mutex);
-    if (pump.started)
-        pump_ended ? wp__thread_join(&pump) : wp__thread_detach(&pump);
-    if (keeper.started)
-        keeper_ended ? wp__thread_join(&keeper) : wp__thread_detach(&keeper);
-    for (size_t i = 0; i < count; i++) {
-        if (all_ended && !wp__thread_is_self(&threads[i]))
-            wp__thread_join(&threads[i]);
-        else
-            wp__thread_detach(&threads[i]);
-    }
+    for (size_t i = 0; i < count; i++)
+        collect(&threads[i], all_ended && !wp__thread_is_self(&threads[i]));
     free(threads);
 }
 
@@ -141,10 +197,11 @@ static void collect_threads(wp_worker *worker)
 static void disown(wp_worker *worker)
 {
     wp__mutex_lock(&worker->mutex);
-    for (wp_delivery *d = worker->out.first; d; d = d->next) {
-        atomic_store(&d->handled_by, NULL);
-        d->stopping = false;
-    }
+    for (wp__part *part = worker->parts; part; part = part->next)
+        for (wp_delivery *d = part->out.first; d; d = d->next) {
+            atomic_store(&d->handled_by, NULL);
+            d->stopping = false;
+        }
     wp__mutex_unlock(&worker->mutex);
 }
 
@@ -158,15 +215,17 @@ void wp__worker_end(wp_worker *worker)
  * up. @locks mutex */
 static size_t wait_and_abandon(wp_worker *worker, int64_t deadline)
 {
-    size_t count;
+    size_t count = 0;
     while (!quiet(worker) && wp__cond_wait_until(&worker->settled, &worker->mutex, deadline))
         continue;
     if (quiet(worker))
         return 0;
-    count = abandon(worker);
-    if (count_stopping(worker))
+    for (wp__part *part = worker->parts; part; part = part->next)
+        count += abandon(part);
+    if (count_all_stopping(worker))
         return count; /* pump and keeper go on for these */
-    interrupt(worker);
+    for (wp__part *part = worker->parts; part; part = part->next)
+        interrupt(part);
     deadline = wp__real_mono_us() + GRACE_US;
     while (!threads_ended(worker, count > 0) &&
            wp__cond_wait_until(&worker->settled, &worker->mutex, deadline))
@@ -193,15 +252,18 @@ wp_status wp_worker_stop(size_t *abandoned, wp_worker *worker, int64_t deadline_
     mark_stopping(worker, true);
     wp__cond_broadcast(&worker->settled); /* there is one less to wait for */
     count = wait_and_abandon(worker, deadline);
-    last = count_stopping(worker) == 0;
+    last = count_all_stopping(worker) == 0;
     if (last)
         worker->state = WP__STOPPED;
     mark_stopping(worker, false);
     worker->threads_stopping -= wp__dispatch_is_thread_of(worker);
     wp__cond_broadcast(&worker->cancels);
     wp__mutex_unlock(&worker->mutex);
-    if (last)
+    if (last) {
+        for (wp__part *part = worker->parts; part; part = part->next)
+            collect_part(part);
         collect_threads(worker);
+    }
     wp__log_pump(worker->log);
     wp__worker_unref(worker);
     if (abandoned)

@@ -22,12 +22,11 @@ static void free_topics(wp_worker *worker)
         free(topic->name);
         free(topic);
     }
-    while (worker->groups) {
-        wp__group *group = worker->groups;
-        worker->groups = group->next;
-        free(group->topics);
-        free(group->after_key);
-        free(group);
+    while (worker->lanes) {
+        wp__lane *lane = worker->lanes;
+        worker->lanes = lane->next;
+        free(lane->topics);
+        free(lane);
     }
 }
 
@@ -35,18 +34,21 @@ void wp__worker_unref(wp_worker *worker)
 {
     if (atomic_fetch_sub_explicit(&worker->refs, 1, memory_order_acq_rel) != 1)
         return;
+    while (worker->parts) {
+        wp__part *part = worker->parts;
+        worker->parts = part->next;
+        wp__part_unref(part);
+    }
     free_topics(worker);
     free(worker->threads);
-    wp__waiter_free(worker->waiter);
-    wp__waiter_free(worker->keeper_waiter);
     wp__cond_destroy(&worker->available);
     wp__cond_destroy(&worker->settled);
     wp__cond_destroy(&worker->cancels);
     wp__mutex_destroy(&worker->mutex);
     free(worker->name);
     wp__log_free(worker->log);
+    wp_clock_free(worker->clock);
     wp_config_free(worker->config);
-    wp__store_unref(worker->store);
     free(worker);
 }
 
@@ -54,12 +56,12 @@ wp_status wp__worker_check(const wp_worker *worker, wp_error **err)
 {
     if (!worker)
         return wp__fail(err, WP_E_ARGUMENT, "worker is NULL");
-    return wp__store_check(worker->store, err);
-}
-
-void wp__worker_count(wp_worker *worker, wp_counter counter, int64_t by)
-{
-    atomic_fetch_add_explicit(&worker->counters[counter], by, memory_order_relaxed);
+    if (worker->pid != wp__process_id())
+        return wp__fail(
+            err, WP_E_STATE,
+            "the worker was made by process %lld: fork first and make workers afterwards",
+            (long long)worker->pid);
+    return WP_OK;
 }
 
 int64_t wp_worker_counter(const wp_worker *worker, wp_counter counter)
@@ -84,7 +86,7 @@ int64_t wp__worker_deadline(int64_t timeout_ms)
 bool wp__worker_clock_was_set(wp_worker *worker, int64_t *offset)
 {
     enum { SLACK_US = 500000 }; /* slewing and the time between two readings are less */
-    int64_t now = wp__store_now_us(worker->store) - wp__worker_now(worker);
+    int64_t now = wp_clock_utc_us(worker->clock) - wp__worker_now(worker);
     int64_t before = *offset;
     *offset = now;
     if (before == 0 || (now - before <= SLACK_US && before - now <= SLACK_US))
@@ -112,45 +114,53 @@ static char *default_name(void)
     return wp__buf_take(&name);
 }
 
-wp_status wp_worker_new(wp_worker **out, wp_store *store, const wp_config *config, wp_error **err)
+/* A worker without a store. */
+static wp_status worker_new(wp_worker **out, const wp_config *config, wp__log *log, wp_clock *clock,
+                            wp_error **err)
 {
-    wp_worker *worker;
     wp_status st;
-    if (!out)
-        return wp__fail(err, WP_E_ARGUMENT, "out is NULL");
-    if ((st = wp__store_check(store, err)) != WP_OK)
-        return st;
-    worker = calloc(1, sizeof *worker);
+    wp_worker *worker = calloc(1, sizeof *worker);
     if (!worker)
         return wp__fail_nomem(err);
     atomic_init(&worker->refs, 1);
-    worker->store = wp__store_ref(store);
-    worker->clock = wp__store_clock(store);
-    worker->log = wp__log_ref(wp__store_log(store));
+    worker->pid = wp__process_id();
+    worker->clock = wp__clock_ref(clock);
+    worker->log = wp__log_ref(log);
     worker->calls = 1;
-    worker->reap_since_us = INT64_MIN;
-    worker->server_offset = INT64_MIN;
-    worker->heard_at = INT64_MIN / 2;
     atomic_init(&worker->clock_set_at, INT64_MIN / 2);
-    wp_id_new(&worker->owner);
     wp__mutex_init(&worker->mutex);
     wp__cond_init(&worker->available, wp__clock_system());
     wp__cond_init(&worker->settled, wp__clock_system());
     wp__cond_init(&worker->cancels, wp__clock_system());
-    st = wp__config_copy(&worker->config, config ? config : wp__store_config(store), err);
+    st = wp__config_copy(&worker->config, config, err);
     if (st == WP_OK) {
         worker->name = worker->config->worker_name[0] ? wp__text_dup(worker->config->worker_name)
                                                       : default_name();
         if (!worker->name)
             st = wp__fail_nomem(err);
     }
-    if (st == WP_OK && (st = wp__waiter_new(&worker->waiter, worker->clock, err)) == WP_OK)
-        st = wp__waiter_new(&worker->keeper_waiter, worker->clock, err);
     if (st != WP_OK) {
         wp__worker_unref(worker);
         return st;
     }
-    worker->listener.waiter = worker->waiter;
+    *out = worker;
+    return WP_OK;
+}
+
+wp_status wp_worker_new(wp_worker **out, wp_store *store, const wp_config *config, wp_error **err)
+{
+    wp_worker *worker = NULL;
+    wp_status st;
+    if (!out)
+        return wp__fail(err, WP_E_ARGUMENT, "out is NULL");
+    if ((st = wp__store_check(store, err)) != WP_OK ||
+        (st = worker_new(&worker, config ? config : wp__store_config(store), wp__store_log(store),
+                         wp__store_clock(store), err)) != WP_OK)
+        return st;
+    if ((st = wp__part_new(&worker->parts, worker, store, NULL, err)) != WP_OK) {
+        wp__worker_unref(worker);
+        return st;
+    }
     *out = worker;
     return WP_OK;
 }
@@ -191,7 +201,7 @@ static wp_status check_topic(const wp_worker *worker, wp_source source, const ch
 /* @locks mutex */
 static wp_status check_new(const wp_worker *worker, wp_error **err)
 {
-    if (worker->state != WP__NEW || worker->groups)
+    if (worker->state != WP__NEW || worker->lanes)
         return wp__fail(err, WP_E_STATE, "the worker has run: register topics before");
     return WP_OK;
 }
@@ -237,24 +247,20 @@ wp_status wp_worker_topic_set(wp_worker *worker, wp_source source, const char *t
     return st;
 }
 
-/* ---- groups ------------------------------------------------------------------------------- */
+/* ---- lanes -------------------------------------------------------------------------------- */
 
-static wp_status add_group(wp_worker *worker, const wp__worker_options *options, char *topics,
-                           wp__group **out, wp_error **err)
+static wp_status add_lane(wp_worker *worker, const wp__worker_options *options, char *topics,
+                          wp_error **err)
 {
-    wp__group *group = calloc(1, sizeof *group);
-    if (!group) {
+    wp__lane *lane = calloc(1, sizeof *lane);
+    if (!lane) {
         free(topics);
         return wp__fail_nomem(err);
     }
-    group->options = *options;
-    group->topics = topics;
-    group->service_us = -1;
-    group->hungry = true;
-    group->since_us = INT64_MIN;
-    group->next = worker->groups;
-    worker->groups = group;
-    *out = group;
+    lane->options = *options;
+    lane->topics = topics;
+    lane->next = worker->lanes;
+    worker->lanes = lane;
     return WP_OK;
 }
 
@@ -275,35 +281,33 @@ static char *topics_json(const wp_worker *worker, const wp__topic *only)
 
 static wp_status plan(wp_worker *worker, wp_error **err)
 {
-    wp__group *group = NULL;
+    const bool all = worker->config->worker_all_topics;
+    char *json;
     wp_status st = WP_OK;
     for (wp__topic *t = worker->topics; t && st == WP_OK; t = t->next) {
-        char *json;
         if (!t->handled || !t->has_options)
             continue;
         if (!(json = topics_json(worker, t)))
             st = wp__fail_nomem(err);
-        else if ((st = add_group(worker, &t->options, json, &group, err)) == WP_OK)
-            t->group = group;
-    }
-    if (st == WP_OK) {
-        char *json = worker->config->worker_all_topics ? NULL : topics_json(worker, NULL);
-        if (!json && !worker->config->worker_all_topics)
-            st = wp__fail_nomem(err);
         else
-            st = add_group(worker, &worker->config->worker, json, &group, err);
+            st = add_lane(worker, &t->options, json, err);
     }
-    if (st == WP_OK)
-        worker->first_group = worker->groups;
-    return st;
+    if (st != WP_OK)
+        return st;
+    json = all ? NULL : topics_json(worker, NULL);
+    if (!json && !all)
+        return wp__fail_nomem(err);
+    return add_lane(worker, &worker->config->worker, json, err);
 }
 
 wp_status wp__worker_plan(wp_worker *worker, wp_error **err)
 {
     wp_status st = WP_OK;
     wp__mutex_lock(&worker->mutex);
-    if (!worker->first_group)
+    if (!worker->lanes)
         st = plan(worker, err);
+    for (wp__part *part = worker->parts; part && st == WP_OK; part = part->next)
+        st = wp__part_plan(part, err);
     wp__mutex_unlock(&worker->mutex);
     return st;
 }
@@ -311,33 +315,21 @@ wp_status wp__worker_plan(wp_worker *worker, wp_error **err)
 /* ---- started ------------------------------------------------------------------------------ */
 
 /* @locks mutex */
-static wp_status start_threads(wp_worker *worker, wp_error **err)
+static wp_status start_parts(wp_worker *worker, wp_error **err)
 {
-    const char *path = wp__store_watch_path(worker->store);
-    wp_status st;
-    worker->watching = worker->config->wakeups && path && wp__waiter_watch(worker->waiter, path);
-    worker->listens = worker->config->wakeups && wp__store_listens(worker->store);
-    (void)wp__worker_clock_was_set(worker, &worker->clock_offset);
-    (void)wp__worker_clock_was_set(worker, &worker->keeper_clock_offset);
-    wp__worker_ref(worker);
-    worker->pump_running = true;
-    st = wp__thread_start(&worker->pump_thread, "waypost-pump", wp__pump_main, worker, err);
-    if (st != WP_OK) {
-        worker->pump_running = false;
-        atomic_fetch_sub(&worker->refs, 1);
-        return st;
+    wp_status st = WP_OK;
+    for (wp__part *part = worker->parts; part && st == WP_OK; part = part->next)
+        st = wp__part_start(part, err);
+    if (st == WP_OK) {
+        worker->state = WP__RUNNING;
+        return WP_OK;
     }
-    worker->listening = worker->config->wakeups;
-    if (worker->listening)
-        wp__store_listen(worker->store, &worker->listener);
-    wp__worker_ref(worker);
-    worker->keeper_running = true;
-    worker->state = WP__RUNNING;
-    st = wp__thread_start(&worker->keeper_thread, "waypost-keep", wp__keeper_main, worker, err);
-    if (st != WP_OK) {
-        worker->keeper_running = false;
-        worker->state = WP__STOPPING; /* the pump ends by itself */
-        atomic_fetch_sub(&worker->refs, 1);
+    for (wp__part *part = worker->parts; part; part = part->next) {
+        if (part->state != WP__RUNNING)
+            continue;
+        part->state = WP__STOPPING; /* it ends by itself */
+        wp__waiter_signal(part->waiter);
+        worker->state = WP__STOPPING;
     }
     return st;
 }
@@ -353,7 +345,7 @@ wp_status wp__worker_ensure(wp_worker *worker, wp_error **err)
     else if (worker->state == WP__STOPPING || worker->state == WP__STOPPED)
         st = wp__fail(err, WP_E_STOPPED, "the worker is stopped");
     else if (worker->state == WP__NEW)
-        st = start_threads(worker, err);
+        st = start_parts(worker, err);
     wp__mutex_unlock(&worker->mutex);
     return st;
 }
@@ -362,8 +354,12 @@ void wp_worker_wake(wp_worker *worker)
 {
     if (wp__worker_check(worker, NULL) != WP_OK)
         return;
-    atomic_store(&worker->listener.hinted, true);
-    wp__waiter_signal(worker->waiter);
+    wp__mutex_lock(&worker->mutex);
+    for (wp__part *part = worker->parts; part; part = part->next) {
+        atomic_store(&part->listener.hinted, true);
+        wp__waiter_signal(part->waiter);
+    }
+    wp__mutex_unlock(&worker->mutex);
 }
 
 /* ---- freed -------------------------------------------------------------------------------- */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worker's insides, shared by the files of this directory:
+/* The worker's insides, shared by the files of this directory. One worker has a part for each of its
+ * stores, and hands out what all of them claim:
  *   worker.c    made, registered with, freed
+ *   part.c      its part for one store
  *   pump.c      the database thread: claims, reaps, sleeps
  *   flush.c     the outcomes that the pump writes
  *   recover.c   claims whose connection died before they were known
- *   keeper.c    the other database thread: renews leases, enforces timeouts
+ *   keeper.c    the other database thread, while something is held: renews leases, enforces timeouts
  *   delivery.c  one message on its way
  *   dispatch.c  hands deliveries to host threads, runs handlers
  *   stop.c      ends it all by a deadline
@@ -31,15 +33,21 @@ typedef struct wp__topic {
     void (*destroy)(void *user);
     bool has_options;
     wp__worker_options options;
-    struct wp__group *group;
     struct wp__topic *next;
 } wp__topic;
 
 /* Topics that one statement claims: those without options of their own together, each other one
- * alone. */
-typedef struct wp__group {
+ * alone. The same for all stores. */
+typedef struct wp__lane {
     char *topics; /* JSON array; NULL: all topics */
     wp__worker_options options;
+    size_t out; /* with handlers, of all stores */
+    struct wp__lane *next;
+} wp__lane;
+
+/* A lane in one store. */
+typedef struct wp__group {
+    wp__lane *lane;
     size_t held;           /* claimed and not finished: ready and out */
     size_t out;            /* of them, with a handler */
     int64_t service_us;    /* how long handlers take, smoothed; -1: not known yet */
@@ -53,6 +61,8 @@ typedef struct wp__group {
     struct wp__group *next;
 } wp__group;
 
+typedef struct wp__part wp__part;
+
 typedef enum wp__delivery_state {
     WP__READY,    /* claimed, waiting for a host thread */
     WP__OUT,      /* with a handler */
@@ -64,12 +74,13 @@ typedef enum wp__delivery_state {
 struct wp_delivery {
     atomic_int refs;
     wp_worker *worker; /* a reference */
+    wp__part *part;    /* a reference */
     wp_received *message;
     wp__topic *topic; /* NULL: none is registered */
     wp__group *group;
     /* guarded by the worker's mutex */
     wp__delivery_state state;
-    wp_delivery *prev, *next; /* in one of the worker's lists */
+    wp_delivery *prev, *next; /* in one of the part's lists */
     int64_t claimed_at;       /* elapsed time, as are all below */
     int64_t lease_until;
     int64_t renew_at; /* WP__FOREVER: not to be renewed */
@@ -114,13 +125,13 @@ enum {
 
 struct wp_worker {
     atomic_int refs;
-    wp_store *store; /* a reference */
+    int64_t pid; /* of the process that made it */
     wp_config *config;
     wp__log *log;
     wp_clock *clock;
     char *name;
-    wp_id owner; /* fresh for each worker: claims are told apart by their numbers */
-    _Atomic int64_t counters[WP__COUNTERS];
+    _Atomic int64_t counters[WP__COUNTERS]; /* of all stores, also of those that are gone */
+    _Atomic int64_t clock_set_at;           /* when the wall clock was last seen to have been set */
 
     wp__mutex mutex;
     wp__cond available; /* ready deliveries, or stopped */
@@ -129,33 +140,55 @@ struct wp_worker {
     wp__worker_state state;
     bool manual; /* drain or step under way: no pump thread */
     wp__topic *topics;
-    wp__group *groups;
-    size_t held;
-    wp__list ready;
-    wp__list out;
-    wp__list finished; /* not yet being written */
-    size_t writing;    /* being written */
+    wp__lane *lanes;    /* NULL: not planned yet */
+    wp__part *parts;    /* in the order in which they were added */
+    size_t ready_count; /* of all stores */
+    size_t out_count;   /* of all stores */
     wp_delivery *cancelled_first, *cancelled_last;
     bool cancels_wanted;
-    int calls; /* host threads inside run(), and the owner: handlers live as long */
-
-    wp__waiter *waiter; /* the pump's */
-    wp__listener listener;
-    bool listening;
-    _Atomic int64_t clock_set_at; /* when the wall clock was last seen to have been set */
-    bool watching;                /* a wake-up channel is live */
-    bool listens;                 /* it is one of the database's, by the pump's connection */
-    wp__waiter *keeper_waiter;
-    wp__thread pump_thread, keeper_thread;
-    bool pump_running, keeper_running;
-    bool pump_exit, keeper_exit; /* the deadline has passed */
-    wp_conn *pump_conn, *keeper_conn;
+    int calls;           /* host threads inside run(), and the owner: handlers live as long */
     wp__thread *threads; /* wp_worker_start() */
     size_t thread_count;
     size_t threads_running;
     size_t threads_stopping; /* of them, inside wp_worker_stop() */
+};
+
+/* A worker's part for one store: what it holds of it, and the two threads that talk to its database.
+ * Nothing of one part waits for the database of another. */
+struct wp__part {
+    atomic_int refs;   /* the worker's, its threads', its deliveries' */
+    wp_worker *worker; /* who holds a part, holds its worker */
+    char *id;          /* the store's, in logs */
+    wp_store *store;   /* a reference */
+    wp_id owner;       /* fresh for each part: claims are told apart by their numbers */
+    _Atomic int64_t counters[WP__COUNTERS];
+
+    /* guarded by the worker's mutex */
+    wp__part *next;
+    wp__worker_state state;
+    wp__group *groups;
+    size_t held; /* ready and out */
+    wp__list ready;
+    wp__list out;
+    wp__list finished; /* not yet being written */
+    size_t writing;    /* being written */
+    wp__thread pump_thread, keeper_thread;
+    bool pump_running, keeper_running;
+    bool pump_exit, keeper_exit; /* the deadline has passed */
+    wp_conn *pump_conn, *keeper_conn;
+    wp__cond keep;            /* the keeper's: something to look at */
+    wp__group *suspicious;    /* has suspects to claim, one alone */
+    int64_t suspicious_until; /* until then it waits for all that is held to be finished */
+    wp_delivery *suspect;     /* held alone; NULL: none */
+    wp__group *first_group;   /* claims begin here, in turn */
+
+    wp__waiter *waiter; /* the pump's */
+    wp__listener listener;
+    bool listening;
 
     /* the pump's own */
+    bool watching; /* a wake-up channel is live */
+    bool listens;  /* it is one of the database's, by the pump's connection */
     int64_t change_number;
     int64_t recheck_us; /* a change was announced and not seen yet: look again after this */
     int64_t recheck_at;
@@ -167,28 +200,24 @@ struct wp_worker {
     int64_t channel_asked_at; /* a signal was sent to hear whether the channel works; 0: none */
     int channel_silent;       /* how many were not heard in a row */
     int64_t clock_offset;
-    int64_t keeper_clock_offset; /* the keeper's own */
     int64_t error_backoff_us;
     int64_t error_until;
     int64_t
         unsure_until; /* a claim may have been committed unseen: look for it until then; 0: none */
     bool worked;      /* since the last tidy */
-    wp__group *suspicious;    /* has suspects to claim, one alone; guarded by the mutex, as are: */
-    int64_t suspicious_until; /* until then it waits for all that is held to be finished */
-    wp_delivery *suspect;     /* held alone; NULL: none */
-    wp__group *first_group;   /* claims begin here, in turn */
+
+    int64_t keeper_clock_offset; /* the keeper's own */
 };
 
 wp_worker *wp__worker_ref(wp_worker *worker);
 void wp__worker_unref(wp_worker *worker);
-/* The worker is not NULL, and its store is this process's. */
+/* The worker is not NULL, and of this process. */
 wp_status wp__worker_check(const wp_worker *worker, wp_error **err);
-void wp__worker_count(wp_worker *worker, wp_counter counter, int64_t by);
 /* @locks mutex */
 wp__topic *wp__worker_topic(const wp_worker *worker, const char *name);
-/* Start pump and keeper if the worker is new. WP_E_STOPPED; WP_E_STATE in drain or step. */
+/* Start the parts if the worker is new. WP_E_STOPPED; WP_E_STATE in drain or step. */
 wp_status wp__worker_ensure(wp_worker *worker, wp_error **err);
-/* Work out the groups, once, before anything is claimed. */
+/* Work out the lanes, and the groups of each part, once, before anything is claimed. */
 wp_status wp__worker_plan(wp_worker *worker, wp_error **err);
 /* The end of a call that may run handlers: destroys their user data after the last. */
 void wp__worker_leave(wp_worker *worker);
@@ -199,8 +228,22 @@ int64_t wp__worker_deadline(int64_t timeout_ms);
  * SQLite leases end by the wall clock: who holds them renews at once, who reaps waits for that. */
 bool wp__worker_clock_was_set(wp_worker *worker, int64_t *offset);
 
+/* ---- part.c ---- */
+/* `id` NULL: the store's own. */
+wp_status wp__part_new(wp__part **out, wp_worker *worker, wp_store *store, const char *id,
+                       wp_error **err);
+wp__part *wp__part_ref(wp__part *part);
+void wp__part_unref(wp__part *part);
+void wp__part_count(wp__part *part, wp_counter counter, int64_t by);
+/* Make a group of each lane. @locks mutex */
+wp_status wp__part_plan(wp__part *part, wp_error **err);
+/* Start the pump. @locks mutex */
+wp_status wp__part_start(wp__part *part, wp_error **err);
+/* One of its threads ends: note what else has ended with it. @locks mutex */
+void wp__part_thread_ended(wp__part *part);
+
 /* ---- delivery.c ---- */
-wp_delivery *wp__delivery_new(wp_worker *worker, wp__group *group, wp_received *message);
+wp_delivery *wp__delivery_new(wp__part *part, wp__group *group, wp_received *message);
 /* Queue an outcome for the pump. @locks mutex; the delivery leaves its list. */
 void wp__delivery_end(wp_delivery *delivery, wp__finish_kind kind, const char *reason,
                       int64_t delay_us);
@@ -243,41 +286,42 @@ typedef struct wp__flush {
 } wp__flush;
 /* Whether waiting for more outcomes would help no one; if not yet, *deadline comes no later than
  * when it will. @locks mutex */
-bool wp__flush_is_due(const wp_worker *worker, int64_t now, int64_t *deadline);
+bool wp__flush_is_due(const wp__part *part, int64_t now, int64_t *deadline);
 /* Take what is finished, up to a transaction's worth. @locks mutex */
-wp_status wp__flush_take(wp__flush *f, wp_worker *worker, wp_error **err);
+wp_status wp__flush_take(wp__flush *f, wp__part *part, wp_error **err);
 /* Make operations of what was taken. */
-wp_status wp__flush_plan(wp__flush *f, wp_worker *worker, wp_error **err);
+wp_status wp__flush_plan(wp__flush *f, wp__part *part, wp_error **err);
 /* They have run: look up those that changed nothing though they may count: acked by the app, or
  * written by an earlier try. */
-wp_status wp__flush_look_up(wp__flush *f, wp_worker *worker, wp_error **err);
+wp_status wp__flush_look_up(wp__flush *f, wp__part *part, wp_error **err);
 /* Then count, log, and settle the deliveries; put those back that could not be looked up. */
-void wp__flush_settle(wp__flush *f, wp_worker *worker);
+void wp__flush_settle(wp__flush *f, wp__part *part);
 /* They have not run: put the outcomes back, to be tried again. `unsure`: or perhaps they have. */
-void wp__flush_return(wp__flush *f, wp_worker *worker, bool unsure);
+void wp__flush_return(wp__flush *f, wp__part *part, bool unsure);
 void wp__flush_free(wp__flush *f);
 
 /* ---- pump.c ---- */
 void *wp__pump_main(void *arg);
 /* One round on the calling thread, for drain and step: write outcomes, reap, claim up to `limit`.
  * *claimed gets how many were. */
-wp_status wp__pump_round(wp_worker *worker, size_t limit, size_t *claimed, wp_error **err);
+wp_status wp__pump_round(wp__part *part, size_t limit, size_t *claimed, wp_error **err);
 /* Whether the pump would claim for the group if it were awake. @locks mutex */
 bool wp__pump_wants(const wp__group *group);
 /* The pump itself has made messages claimable: look for them now, and tell other workers. */
-void wp__pump_work_made(wp_worker *worker);
+void wp__pump_work_made(wp__part *part);
 /* The end of the pump: close its connection. */
-void wp__pump_close(wp_worker *worker);
+void wp__pump_close(wp__part *part);
 
 /* ---- stop.c ---- */
 /* Stop with no time to wait, from no handler: all deliveries that are out are given up. */
 void wp__worker_end(wp_worker *worker);
 
 /* ---- recover.c ---- */
-/* Give back what is claimed by this worker and not held by it. On the pump's connection. */
-wp_status wp__recover_claims(wp_worker *worker, wp_error **err);
+/* Give back what is claimed by this part and not held by it. On the pump's connection. */
+wp_status wp__recover_claims(wp__part *part, wp_error **err);
 
 /* ---- keeper.c ---- */
-void *wp__keeper_main(void *arg);
+/* See to it that it runs: from now on something is held. @locks mutex */
+wp_status wp__keeper_ensure(wp__part *part, wp_error **err);
 
 #endif

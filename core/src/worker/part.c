@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A worker's part for one store: made, started, freed. */
+#include <stdlib.h>
+
+#include "base/text.h"
+#include "worker/worker.h"
+
+wp_status wp__part_new(wp__part **out, wp_worker *worker, wp_store *store, const char *id,
+                       wp_error **err)
+{
+    wp_status st = WP_OK;
+    wp__part *part = calloc(1, sizeof *part);
+    if (!part)
+        return wp__fail_nomem(err);
+    atomic_init(&part->refs, 1);
+    part->worker = worker;
+    part->store = wp__store_ref(store);
+    part->reap_since_us = INT64_MIN;
+    part->server_offset = INT64_MIN;
+    part->heard_at = INT64_MIN / 2;
+    wp_id_new(&part->owner);
+    wp__cond_init(&part->keep, worker->clock);
+    part->id = wp__text_dup(id ? id : wp_store_id(store));
+    if (!part->id)
+        st = wp__fail_nomem(err);
+    if (st == WP_OK)
+        st = wp__waiter_new(&part->waiter, worker->clock, err);
+    if (st != WP_OK) {
+        wp__part_unref(part);
+        return st;
+    }
+    part->listener.waiter = part->waiter;
+    *out = part;
+    return WP_OK;
+}
+
+wp__part *wp__part_ref(wp__part *part)
+{
+    atomic_fetch_add_explicit(&part->refs, 1, memory_order_relaxed);
+    return part;
+}
+
+void wp__part_unref(wp__part *part)
+{
+    if (atomic_fetch_sub_explicit(&part->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    while (part->groups) {
+        wp__group *group = part->groups;
+        part->groups = group->next;
+        free(group->after_key);
+        free(group);
+    }
+    wp__waiter_free(part->waiter);
+    wp__cond_destroy(&part->keep);
+    free(part->id);
+    wp__store_unref(part->store);
+    free(part);
+}
+
+void wp__part_count(wp__part *part, wp_counter counter, int64_t by)
+{
+    atomic_fetch_add_explicit(&part->counters[counter], by, memory_order_relaxed);
+    atomic_fetch_add_explicit(&part->worker->counters[counter], by, memory_order_relaxed);
+}
+
+static wp_status add_group(wp__part *part, wp__lane *lane, wp_error **err)
+{
+    wp__group *group = calloc(1, sizeof *group);
+    if (!group)
+        return wp__fail_nomem(err);
+    group->lane = lane;
+    group->service_us = -1;
+    group->hungry = true;
+    group->since_us = INT64_MIN;
+    group->next = part->groups;
+    part->groups = group;
+    return WP_OK;
+}
+
+wp_status wp__part_plan(wp__part *part, wp_error **err)
+{
+    wp_status st = WP_OK;
+    if (part->first_group)
+        return WP_OK;
+    for (wp__lane *lane = part->worker->lanes; lane && st == WP_OK; lane = lane->next)
+        st = add_group(part, lane, err);
+    if (st == WP_OK)
+        part->first_group = part->groups;
+    return st;
+}
+
+wp_status wp__part_start(wp__part *part, wp_error **err)
+{
+    wp_worker *worker = part->worker;
+    const char *path = wp__store_watch_path(part->store);
+    const bool wakeups = worker->config->wakeups;
+    wp_status st;
+    part->watching = wakeups && path && wp__waiter_watch(part->waiter, path);
+    part->listens = wakeups && wp__store_listens(part->store);
+    (void)wp__worker_clock_was_set(worker, &part->clock_offset);
+    wp__worker_ref(worker);
+    wp__part_ref(part);
+    part->pump_running = true;
+    part->state = WP__RUNNING;
+    st = wp__thread_start(&part->pump_thread, "waypost-pump", wp__pump_main, part, err);
+    if (st != WP_OK) {
+        part->pump_running = false;
+        part->state = WP__NEW;
+        wp__part_unref(part);
+        wp__worker_unref(worker);
+        return st;
+    }
+    part->listening = wakeups;
+    if (part->listening)
+        wp__store_listen(part->store, &part->listener);
+    return WP_OK;
+}
+
+/* A handler stopped the worker, and has returned. @locks mutex */
+static void note_stopped(wp_worker *worker)
+{
+    for (const wp__part *p = worker->parts; p; p = p->next)
+        if (p->pump_running || p->keeper_running)
+            return;
+    if (worker->state == WP__STOPPING)
+        worker->state = WP__STOPPED;
+}
+
+void wp__part_thread_ended(wp__part *part)
+{
+    if (part->state == WP__STOPPING && !part->pump_running && !part->keeper_running)
+        part->state = WP__STOPPED;
+    note_stopped(part->worker);
+    wp__cond_broadcast(&part->worker->settled);
+    wp__cond_broadcast(&part->worker->cancels);
+}
