@@ -72,6 +72,9 @@ static void test_render__engine_with_schemas__names_are_qualified(void **state)
     renders("{outbox} {schema} {name:outbox_id} {migration}", &schemas,
             "\"sch\"\"ema\".\"o'b\" \"sch\"\"ema\" \"o'b_id\" \"sch\"\"ema\".\"migration\"");
     renders("nextval({text:outbox_seq})", &schemas, "nextval('\"sch\"\"ema\".\"o''b_seq\"')");
+    renders("nextval({text:outbox_seq})",
+            &(wp__sql_names){.schema = "a\\'", .outbox = "o", .schemas = true, .max_bytes = 12},
+            "nextval(E'\"a\\\\''\".\"o_seq\"')");
 }
 
 /* proves: SDP-003 */

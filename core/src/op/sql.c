@@ -113,15 +113,19 @@ static wp_status add_object(wp__buf *out, const char *object, size_t len, bool q
     return st;
 }
 
-/* Append an object's quoted name as a text literal. */
+/* Append an object's quoted name as a text literal. Whether a backslash is an ordinary character depends on a
+ * setting (standard_conforming_strings): with one it is a literal in which it never is. */
 static wp_status add_literal(wp__buf *out, const char *object, size_t len,
                              const wp__sql_names *names, wp_error **err)
 {
     wp__buf name = {0};
     wp_status st = add_object(&name, object, len, true, names, err);
-    wp__buf_text(out, "'");
-    for (size_t i = 0; i < name.len; i++)
-        wp__buf_add(out, name.data[i] == '\'' ? "''" : &name.data[i], name.data[i] == '\'' ? 2 : 1);
+    wp__buf_text(out, name.len && memchr(name.data, '\\', name.len) ? "E'" : "'");
+    for (size_t i = 0; i < name.len; i++) {
+        if (name.data[i] == '\'' || name.data[i] == '\\')
+            wp__buf_add(out, &name.data[i], 1); /* doubled */
+        wp__buf_add(out, &name.data[i], 1);
+    }
     wp__buf_text(out, "'");
     if (st == WP_OK && name.failed)
         st = wp__fail_nomem(err);
