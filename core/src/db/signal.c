@@ -3,7 +3,10 @@
 
 #include "db/store.h"
 
-enum { LATE_US = 1000000 };
+enum {
+    LATE_US = 1000000,
+    GRACE_US = 200000 /* for a signal under way when the store is closed */
+};
 
 typedef struct signal_op {
     wp_op base;
@@ -62,6 +65,7 @@ static void *run(void *arg)
 {
     wp_store *store = arg;
     wp__signaller *s = wp__store_signaller(store);
+    bool left;
     wp__mutex_lock(&s->mutex);
     while (!s->ended) {
         int64_t now = wp__real_mono_us();
@@ -79,7 +83,12 @@ static void *run(void *arg)
         wp__store_send_signal(store);
         wp__mutex_lock(&s->mutex);
     }
+    s->running = false;
+    left = s->left;
+    wp__cond_broadcast(&s->wanted);
     wp__mutex_unlock(&s->mutex);
+    if (left)
+        wp__store_destroy(store);
     return NULL;
 }
 
@@ -87,8 +96,8 @@ static void *run(void *arg)
 static void want(wp__signaller *s, wp_store *store, int64_t at)
 {
     s->next_at = first(s->next_at, at);
-    if (!s->thread.started)
-        (void)wp__thread_start(&s->thread, "waypost-signal", run, store, NULL); /* else: polling */
+    if (!s->thread.started) /* if it cannot be: there is polling */
+        s->running = wp__thread_start(&s->thread, "waypost-signal", run, store, NULL) == WP_OK;
     wp__cond_signal(&s->wanted);
 }
 
@@ -125,14 +134,26 @@ void wp__signaller_init(wp__signaller *s)
     s->next_at = s->late_at = WP__FOREVER;
 }
 
-void wp__signaller_destroy(wp__signaller *s)
+bool wp__signaller_end(wp__signaller *s)
 {
+    int64_t give_up = wp__real_mono_us() + GRACE_US;
+    bool left;
     wp__mutex_lock(&s->mutex);
     s->ended = true;
-    wp__cond_signal(&s->wanted);
+    wp__cond_broadcast(&s->wanted);
+    while (s->running && wp__cond_wait_until(&s->wanted, &s->mutex, give_up))
+        continue;
+    left = s->left = s->running;
+    if (left)
+        wp__thread_detach(&s->thread); /* before it can be at its end */
     wp__mutex_unlock(&s->mutex);
-    if (s->thread.started)
+    if (!left && s->thread.started)
         wp__thread_join(&s->thread);
+    return !left;
+}
+
+void wp__signaller_destroy(wp__signaller *s)
+{
     wp__cond_destroy(&s->wanted);
     wp__mutex_destroy(&s->mutex);
 }

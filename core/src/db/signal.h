@@ -19,13 +19,16 @@ typedef struct wp__signaller {
     wp__cond wanted;
     wp__thread thread; /* started when it is first needed */
     bool ended;
+    bool running; /* the thread has not come to its end */
+    bool left;    /* nobody waits for it any more */
     int64_t last_at;
     int64_t next_at; /* WP__FOREVER: none */
     int64_t late_at;
 } wp__signaller;
 
 void wp__signaller_init(wp__signaller *signaller);
-/* Ends its thread. */
+/* End its thread. False: that hangs in the database; it is the one who destroys the store then. */
+bool wp__signaller_end(wp__signaller *signaller);
 void wp__signaller_destroy(wp__signaller *signaller);
 /* Have a signal sent soon. */
 void wp__signaller_request(wp__signaller *signaller, wp_store *store);

@@ -69,6 +69,13 @@ void wp__store_unref(wp_store *store)
      * its locks, the log's and SQLite's too, and nobody is left to open them. */
     if (store->pid != wp__process_id())
         return;
+    if (wp__signaller_end(&store->signaller))
+        wp__store_destroy(store);
+    /* else its thread hangs in the database, and does it when it comes out */
+}
+
+void wp__store_destroy(wp_store *store)
+{
     wp__signaller_destroy(&store->signaller);
     wp__pool_destroy(&store->pool);
     wp__conn_close(store->anchor);

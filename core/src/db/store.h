@@ -22,6 +22,8 @@ wp_status wp__store_check_conn(const wp_store *store, const wp_conn *conn, wp_er
 
 wp_store *wp__store_ref(wp_store *store);
 void wp__store_unref(wp_store *store);
+/* For the last one who uses it. */
+void wp__store_destroy(wp_store *store);
 
 const wp_config *wp__store_config(const wp_store *store);
 const wp__engine *wp__store_engine(const wp_store *store);
