@@ -55,6 +55,8 @@ struct wp_conn {
     wp_store *store; /* not a reference for pooled connections; one for lent ones */
     bool lent;
     bool broken; /* not to be used again: the pool closes it */
+    int64_t
+        give_up_at; /* elapsed time at which to wait for an answer no longer; 0: the driver's limit */
     wp_conn *next_free;
 };
 

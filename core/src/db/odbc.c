@@ -641,6 +641,8 @@ static wp_status odbc_connect(wp_conn **out, wp_store *store, wp__open how, wp_e
     }
     self->limit_s = seconds(answer_limit(config, how));
     st = recognize(&self->kind, dbc, WP_E_CONFIG, err);
+    if (st == WP_OK && wp__store_prepares(store))
+        st = wp__conn_settle(&self->base, how, answer_limit(config, how), err);
     if (st == WP_OK && how == WP__OPEN_WORKER && self->kind->engine->steady &&
         wp__store_prepares(store))
         st = command(self, self->kind->engine->steady, "connect", false, err);

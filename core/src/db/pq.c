@@ -16,7 +16,8 @@
 
 enum {
     OLDEST_SERVER = 120000, /* AS MATERIALIZED */
-    SLICE_US = 50000,       /* how soon an interruption is noticed */
+    CONNECT_MIN_US = 1000000,
+    SLICE_US = 50000, /* how soon an interruption is noticed */
     OID_INT8 = 20,
     OID_INT2 = 21,
     OID_INT4 = 23
@@ -126,6 +127,8 @@ static PGresult *take_results(pq_conn *self, bool *timed_out)
 {
     int64_t give_up =
         self->answer_us == WP__FOREVER ? WP__FOREVER : wp__real_mono_us() + self->answer_us;
+    if (self->base.give_up_at && self->base.give_up_at < give_up)
+        give_up = self->base.give_up_at;
     PGresult *kept = NULL;
     for (;;) {
         PGresult *next;
@@ -407,10 +410,9 @@ static void ignore_notice(void *arg, const PGresult *result)
 }
 
 /* Go through the steps of connecting, each of which may have to wait. */
-static wp_status finish_connecting(pq_conn *self, wp_error **err)
+static wp_status finish_connecting(pq_conn *self, int64_t limit_us, wp_error **err)
 {
-    const wp_config *config = wp__store_config(self->base.store);
-    int64_t give_up = wp__real_mono_us() + config->connect_ms * 1000;
+    int64_t give_up = wp__real_mono_us() + limit_us;
     PostgresPollingStatusType step = PGRES_POLLING_WRITING;
     char message[256];
     if (PQstatus(self->pg) == CONNECTION_BAD)
@@ -452,6 +454,16 @@ static wp_status check_server(pq_conn *self, wp_error **err)
     return WP_OK;
 }
 
+/* A worker has other things to do than to wait for a connection. */
+static int64_t connect_limit(const wp_config *config, wp__open how)
+{
+    int64_t limit = config->connect_ms * 1000;
+    int64_t tenth = config->worker.lease_ms * 1000 / 10;
+    if (tenth < CONNECT_MIN_US)
+        tenth = CONNECT_MIN_US;
+    return how == WP__OPEN_WORKER && tenth < limit ? tenth : limit;
+}
+
 static int64_t answer_limit(const wp_config *config, wp__open how)
 {
     int64_t limit = config->answer_ms * 1000;
@@ -482,10 +494,12 @@ static wp_status pq_connect(wp_conn **out, wp_store *store, wp__open how, wp_err
     self->pg = PQconnectStartParams(keys, settings, 1);
     if (!self->pg)
         st = wp__fail_nomem(err);
-    if (st == WP_OK && (st = finish_connecting(self, err)) == WP_OK)
+    if (st == WP_OK &&
+        (st = finish_connecting(self, connect_limit(wp__store_config(store), how), err)) == WP_OK)
         st = check_server(self, err);
-    if (st == WP_OK && (st = look_for_proxy(self, err)) == WP_OK && how == WP__OPEN_WORKER &&
-        !self->shared)
+    if (st == WP_OK && (st = look_for_proxy(self, err)) == WP_OK && !self->shared &&
+        (st = wp__conn_settle(&self->base, how, self->answer_us, err)) == WP_OK &&
+        how == WP__OPEN_WORKER)
         st = command(self, wp__store_engine(store)->steady, err);
     if (st != WP_OK) {
         pq_close(&self->base);

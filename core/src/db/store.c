@@ -369,11 +369,12 @@ static wp_status store_open(wp_store **out, const wp_config *config, bool deploy
         goto done;
     if (store->memory) {
         store->anchor = conn;
-    } else {
+        conn = NULL;
+    } else if (!deploy || store->watched) { /* else it is set up to wait for ever */
         store->pool.open++;
         wp__pool_give(store, conn);
+        conn = NULL;
     }
-    conn = NULL;
     *out = store;
     store = NULL;
 done:

@@ -52,6 +52,9 @@ void wp__pool_give(wp_store *store, wp_conn *conn);
 /* A connection of the caller's own, outside the pool; wp__conn_close() it. */
 wp_status wp__store_connect(wp_conn **out, wp_store *store, wp__open how, wp_error **err);
 void wp__conn_close(wp_conn *conn);
+/* For drivers of servers, when they have connected and nobody shares the connection: set it up (settle.c).
+ * `answer_us` is how long they wait for an answer. */
+wp_status wp__conn_settle(wp_conn *conn, wp__open how, int64_t answer_us, wp_error **err);
 
 /* Wake-ups in this process: waiters that want to know of new work on this store. */
 typedef struct wp__listener {
