@@ -33,5 +33,6 @@ const wp__engine wp__engine_postgresql = {
     .own_clock = true,
     .claim_reads = true,
     .enqueues_many = true,
+    .row_locks = true,
     .signals = true,
 };

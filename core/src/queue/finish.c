@@ -99,6 +99,7 @@ static wp_status use_change(wp__finish_op *self, size_t from, size_t to, int64_t
         [WP__FINISH_RENEW] = WP__QUEUE_RENEW,
     };
     wp_op *op = &self->base;
+    bool pass = self->pass_locked && op->engine->row_locks;
     wp_status st = use_refs(self, from, to, err);
     if (st != WP_OK)
         return st;
@@ -111,7 +112,7 @@ static wp_status use_change(wp__finish_op *self, size_t from, size_t to, int64_t
     wp__op_set_int(op, WP__P_LEASE, self->lease_us);
     self->phase = PHASE_CHANGE;
     self->done = to;
-    wp__op_use_queue(op, statements[self->kind], 2);
+    wp__op_use_queue(op, pass ? WP__QUEUE_RENEW_FREE : statements[self->kind], pass ? 3 : 2);
     return WP_OK;
 }
 
@@ -204,16 +205,25 @@ static wp_status note_changed(wp__finish_op *self, int64_t seq, int64_t claim_nu
     return st;
 }
 
-bool wp__finish_op_changed(wp__finish_op *op, const wp_received *message)
+static bool is_in(const wp__refs *refs, wp__finish_op *op, const wp_received *message)
 {
     const wp__claim_ref ref = {.seq = message->seq, .claim_number = message->claim_number};
-    if (op->changed.count == 0)
-        return false;
-    if (!op->changed_sorted) {
-        qsort(op->changed.items, op->changed.count, sizeof ref, compare_refs);
-        op->changed_sorted = true;
+    if (!op->sorted) {
+        wp__refs_sort(&op->changed);
+        wp__refs_sort(&op->locked);
+        op->sorted = true;
     }
-    return bsearch(&ref, op->changed.items, op->changed.count, sizeof ref, compare_refs) != NULL;
+    return refs->count && bsearch(&ref, refs->items, refs->count, sizeof ref, compare_refs);
+}
+
+bool wp__finish_op_changed(wp__finish_op *op, const wp_received *message)
+{
+    return is_in(&op->changed, op, message);
+}
+
+bool wp__finish_op_passed(wp__finish_op *op, const wp_received *message)
+{
+    return is_in(&op->locked, op, message);
 }
 
 static wp_status finish_row(wp_op *op, const wp__value *columns, wp_error **err)
@@ -227,6 +237,8 @@ static wp_status finish_row(wp_op *op, const wp__value *columns, wp_error **err)
         st = wp__column_int(&n[i], &columns[i], err);
     if (st != WP_OK)
         return st;
+    if (self->phase == PHASE_CHANGE && op->columns == 3 && !n[2])
+        return wp__refs_add(&self->locked, n[0], n[1], 0, err);
     if (self->phase == PHASE_CHANGE)
         return note_changed(self, n[0], n[1], err);
     if (self->phase == PHASE_HELD)
@@ -242,7 +254,8 @@ static void finish_rewind(wp_op *op)
     wp__finish_op *self = (wp__finish_op *)op;
     if (self->ids)
         self->refs.count = 0;
-    self->changed.count = 0;
+    self->changed.count = self->locked.count = 0;
+    self->sorted = false;
     self->phase = PHASE_START;
     self->done = 0;
 }
@@ -253,6 +266,7 @@ static void finish_destroy(wp_op *op)
     wp__refs_free(&self->refs);
     wp__buf_free(&self->json);
     wp__refs_free(&self->changed);
+    wp__refs_free(&self->locked);
     for (size_t i = 0; i < sizeof self->owned / sizeof self->owned[0]; i++)
         free(self->owned[i]);
 }

@@ -107,6 +107,7 @@ typedef struct wp__finish_op {
     const char *reason;
     int64_t delay_us; /* retry; 0: the backoff for each one's attempt */
     int64_t lease_us; /* renew */
+    bool pass_locked; /* renew: do not wait for claims that another transaction has locked */
     bool must_change; /* nothing changed is WP_E_LEASE_LOST */
     void *owned[4];   /* freed with the operation: copies made for a host */
     /* under way */
@@ -116,7 +117,8 @@ typedef struct wp__finish_op {
     size_t done;  /* retry by backoff: how many of refs are dealt with */
     wp__buf json;
     wp__refs changed; /* which claims were */
-    bool changed_sorted;
+    wp__refs locked;  /* which were passed */
+    bool sorted;      /* both are */
 } wp__finish_op;
 
 /* Begin one by refs: fill op->refs with wp__refs_add() before it runs. One statement. */
@@ -127,6 +129,8 @@ void wp__finish_op_init_by_ids(wp__finish_op *op, wp_store *store, const wp__que
                                wp__finish_kind kind, const wp_id *owner);
 /* After it has run: whether it changed this claim. Two claims of one message may be in it. */
 bool wp__finish_op_changed(wp__finish_op *op, const wp_received *message);
+/* Whether it passed the claim because another transaction has it locked. */
+bool wp__finish_op_passed(wp__finish_op *op, const wp_received *message);
 /* Order rows by key and drop repeats: one lock order for everyone. */
 void wp__refs_sort(wp__refs *refs);
 /* Append {"seq":claim number, ...} for refs[from..to). */

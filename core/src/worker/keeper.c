@@ -28,7 +28,7 @@ static void log_lease(const wp__part *part, const wp_delivery *delivery, const c
 /* A lease that could not be renewed in time, or a timeout whose handler goes on. @locks mutex */
 static void let_go(wp_delivery *delivery)
 {
-    if (delivery->timed_out) {
+    if (delivery->timed_out && !delivery->completed) { /* else the app's transaction holds it */
         /* Give it back while the lease may still stand; the handler's own answer comes too late. */
         delivery->lost = true;
         wp__delivery_cancel(delivery, WP_CANCEL_LEASE_LOST);
@@ -119,14 +119,24 @@ static bool renewal_take(renewal *r, wp__part *part, int64_t now)
     return r->count > 0;
 }
 
+/* Soon: several times before the lease ends. */
+static int64_t again_at(const wp_worker *worker, const renewal *r)
+{
+    int64_t pause = r->lease_us / 20;
+    return wp__worker_now(worker) + (pause > RETRY_MIN_US ? pause : RETRY_MIN_US);
+}
+
 /* The database has answered. @locks mutex */
 static void renewed(wp__part *part, const renewal *r, wp__finish_op *op, int64_t sent_at)
 {
-    wp__part_count(part, WP_COUNTER_RENEWED, (int64_t)op->base.result_count);
     for (size_t i = 0; i < r->count; i++) {
         wp_delivery *delivery = r->items[i];
         bool kept = wp__finish_op_changed(op, delivery->message);
         int64_t span = r->lease_us * 6 / 10;
+        if (wp__finish_op_passed(op, delivery->message)) { /* the app's transaction acks it, say */
+            delivery->renew_at = again_at(part->worker, r);
+            continue;
+        }
         delivery->lease_until = sent_at + r->lease_us;
         delivery->renew_at = sent_at + span - (int64_t)(wp__random() % (uint64_t)(span / 10 + 1));
         /* Written or acked by the app meanwhile: not lost. */
@@ -138,6 +148,7 @@ static void renewed(wp__part *part, const renewal *r, wp__finish_op *op, int64_t
         delivery->lost = true;
         wp__delivery_detach(delivery);
     }
+    wp__part_count(part, WP_COUNTER_RENEWED, (int64_t)op->base.result_count);
 }
 
 static void close_keeper(wp__part *part)
@@ -169,27 +180,42 @@ static wp_status connect_keeper(wp__part *part, wp_error **err)
     return WP_OK;
 }
 
+/* Once a lease is over, its handler must be told: no answer is waited for longer. @locks mutex */
+static int64_t first_to_end(const renewal *r, int64_t now)
+{
+    int64_t first = WP__FOREVER;
+    for (size_t i = 0; i < r->count; i++)
+        if (r->items[i]->lease_until > now)
+            first = sooner(first, r->items[i]->lease_until);
+    return first == WP__FOREVER ? 0 : first;
+}
+
 static wp_status renew(wp__part *part, const renewal *r, wp_error **err)
 {
     wp__finish_op op;
     int64_t sent_at = wp__worker_now(part->worker);
+    int64_t give_up_at;
     wp_status st = connect_keeper(part, err);
+    wp__mutex_lock(&part->worker->mutex);
+    give_up_at = first_to_end(r, sent_at);
+    wp__mutex_unlock(&part->worker->mutex);
     wp__finish_op_init(&op, part->store, &wp__outbox, WP__FINISH_RENEW, &part->owner);
     op.lease_us = r->lease_us;
+    op.pass_locked = true;
     for (size_t i = 0; i < r->count && st == WP_OK; i++)
         st = wp__refs_add(&op.refs, r->items[i]->message->seq, r->items[i]->message->claim_number,
                           0, err);
-    if (st == WP_OK)
+    if (st == WP_OK) {
+        if (!wp__clock_is_manual(part->worker->clock))
+            part->keeper_conn->give_up_at = give_up_at;
         st = wp__conn_run(part->keeper_conn, &op.base, err);
+    }
     wp__mutex_lock(&part->worker->mutex);
     if (st == WP_OK) {
         renewed(part, r, &op, sent_at);
     } else {
-        /* Again soon: several times before the lease ends. */
-        int64_t pause = r->lease_us / 20;
         for (size_t i = 0; i < r->count; i++)
-            r->items[i]->renew_at =
-                wp__worker_now(part->worker) + (pause > RETRY_MIN_US ? pause : RETRY_MIN_US);
+            r->items[i]->renew_at = again_at(part->worker, r);
     }
     wp__mutex_unlock(&part->worker->mutex);
     wp__op_fini(&op.base);
