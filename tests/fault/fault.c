@@ -95,8 +95,8 @@ int64_t file_size(const char *path)
 wp_config *fault_config(const char *path, const char *options)
 {
     wp_config *config = NULL;
-    char url[160];
-    (void)snprintf(url, sizeof url, "sqlite:%s", path);
+    char url[300];
+    (void)snprintf(url, sizeof url, "%s%s", strstr(path, "://") ? "" : "sqlite:", path);
     MUST_OK(wp_config_new(&config, &must_err));
     MUST_OK(wp_config_set(config, "store.url", url, &must_err));
     MUST_OK(wp_config_set(config, "log.level", "off", &must_err));

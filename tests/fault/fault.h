@@ -85,8 +85,8 @@ int64_t file_size(const char *path);
 
 /* ---- stores and apps ---------------------------------------------------------------------- */
 
-/* A configuration for a database: no log, no waiting for the disk (processes die here, not machines),
- * and `options`: "key=value key=value". */
+/* A configuration for a database, by its path on SQLite or its URL: no log, no waiting for the disk
+ * (processes die here, not machines), and `options`: "key=value key=value". */
 wp_config *fault_config(const char *path, const char *options);
 wp_store *fault_store(const char *path, const char *options);
 void fault_deploy(const char *path);
