@@ -117,6 +117,8 @@ wp_status wp__store_run(wp_store *store, wp_conn *conn, wp_op *op, wp_error **er
             again = attempt > 0 && wp_error_retriable(cause); /* it was there before */
         }
         if (!again || attempt >= 8 || wp__real_mono_us() >= give_up) {
+            if (st != WP_OK && op->unsure) /* an earlier try may have been committed */
+                wp__error_set_outcome_unknown(&cause);
             if (st != WP_OK)
                 wp__error_move(err, cause);
             return st;
