@@ -111,12 +111,35 @@ static void diagnose(diagnosis *d, SQLSMALLINT type, SQLHANDLE handle)
     d->text[(size_t)(d->message - d->text) + end] = '\0';
 }
 
+static bool is_vague(const diagnosis *d)
+{
+    return strcmp(d->sqlstate, "HY000") == 0;
+}
+
 static bool is_dead(odbc_conn *self)
 {
     SQLUINTEGER dead = SQL_CD_FALSE;
     return SQL_SUCCEEDED(SQLGetConnectAttr(self->dbc, SQL_ATTR_CONNECTION_DEAD, &dead,
                                            SQL_IS_UINTEGER, NULL)) &&
            dead == SQL_CD_TRUE;
+}
+
+/* Whether a connection still leads to the server, where its driver only says that something has failed
+ * (HY000). */
+static bool answers(odbc_conn *self)
+{
+    SQLHSTMT handle = SQL_NULL_HSTMT;
+    diagnosis d;
+    bool ok;
+    if (!SQL_SUCCEEDED(SQLAllocHandle(SQL_HANDLE_STMT, self->dbc, &handle)))
+        return false;
+    ok = SQL_SUCCEEDED(SQLExecDirect(handle, (SQLCHAR *)"SELECT 1", SQL_NTS));
+    if (!ok) { /* in an aborted transaction, say */
+        diagnose(&d, SQL_HANDLE_STMT, handle);
+        ok = !is_vague(&d) && !wp__sqlstate_ends_connection(d.sqlstate);
+    }
+    (void)SQLFreeHandle(SQL_HANDLE_STMT, handle);
+    return ok;
 }
 
 /* Some drivers cannot use a prepared statement again after an error: none is kept. */
@@ -147,7 +170,8 @@ static wp_status fail_statement(odbc_conn *self, SQLHSTMT handle, const char *do
     diagnosis d;
     diagnose(&d, SQL_HANDLE_STMT, handle);
     self->failed = true;
-    if (wp__sqlstate_ends_connection(d.sqlstate) || is_dead(self))
+    if (wp__sqlstate_ends_connection(d.sqlstate) || is_dead(self) ||
+        (is_vague(&d) && !answers(self)))
         return fail_lost(self, doing, d.sqlstate, d.native, d.message, writes, err);
     if (!self->base.lent)
         drop_statements(self);
