@@ -3,6 +3,8 @@
 # A PostgreSQL server for tests, with pgbouncer in front of it, on loopback and as an unprivileged user:
 #   tools/postgresql.sh start DIR   prints `export WAYPOST_TEST_...=URL` lines
 #   tools/postgresql.sh stop DIR
+#   tools/postgresql.sh restart DIR             as after a crash
+#   tools/postgresql.sh restart-pgbouncer DIR   killed
 # Its data is not synced to the disk: tests kill processes, not the machine. WAYPOST_TEST_FSYNC=on syncs it,
 # for benchmarks.
 set -euo pipefail
@@ -25,6 +27,23 @@ stop() {
     [ ! -f "$dir/pgbouncer.pid" ] || kill "$(cat "$dir/pgbouncer.pid")" 2>/dev/null || true
     [ ! -d "$dir/data" ] || (cd / && as_user "$bin/pg_ctl" -D "$dir/data" -m immediate -s stop) || true
     rm -rf "$dir"
+}
+
+restart() {
+    cd / && as_user "$bin/pg_ctl" -D "$dir/data" -l "$dir/log" -m immediate -s -w restart
+}
+
+start_pgbouncer() {
+    as_user /usr/sbin/pgbouncer -q -d "$dir/pgbouncer.ini"
+}
+
+restart_pgbouncer() {
+    local pid
+    pid=$(cat "$dir/pgbouncer.pid")
+    kill -KILL "$pid"
+    while kill -0 "$pid" 2>/dev/null; do sleep 0.01; done
+    rm -f "$dir/pgbouncer.pid"
+    start_pgbouncer
 }
 
 start() {
@@ -65,7 +84,7 @@ pidfile = $dir/pgbouncer.pid
 logfile = $dir/pgbouncer.log
 END
     sed -i "s/^\* = .*/* = host=127.0.0.1 port=$port user=waypost/" "$dir/pgbouncer.ini"
-    as_user /usr/sbin/pgbouncer -q -d "$dir/pgbouncer.ini"
+    start_pgbouncer
     echo "export WAYPOST_TEST_POSTGRESQL=postgresql://waypost@127.0.0.1:$port/postgres"
     echo "export WAYPOST_TEST_PGBOUNCER=postgresql://waypost@127.0.0.1:$bouncer_port/postgres"
     echo "export WAYPOST_TEST_POSTGRESQL_DIR=$dir"
@@ -74,5 +93,7 @@ END
 case $command in
 start) start ;;
 stop) stop ;;
-*) echo "usage: tools/postgresql.sh start|stop DIR" >&2; exit 2 ;;
+restart) restart ;;
+restart-pgbouncer) restart_pgbouncer ;;
+*) echo "usage: tools/postgresql.sh start|stop|restart|restart-pgbouncer DIR" >&2; exit 2 ;;
 esac

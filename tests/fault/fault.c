@@ -95,8 +95,9 @@ int64_t file_size(const char *path)
 wp_config *fault_config(const char *path, const char *options)
 {
     wp_config *config = NULL;
-    char url[300];
-    (void)snprintf(url, sizeof url, "%s%s", strstr(path, "://") ? "" : "sqlite:", path);
+    char url[512];
+    (void)snprintf(url, sizeof url, "%s%s",
+                   strstr(path, "://") || strncmp(path, "odbc:", 5) == 0 ? "" : "sqlite:", path);
     MUST_OK(wp_config_new(&config, &must_err));
     MUST_OK(wp_config_set(config, "store.url", url, &must_err));
     MUST_OK(wp_config_set(config, "log.level", "off", &must_err));

@@ -33,10 +33,12 @@ int pg_setup(void **state)
     p->db = wpt_pg_connect(p->url);
     throw_out(p->db);
     pg_reset(p->db);
-    wpt_pg_exec(p->db, "DROP SCHEMA IF EXISTS infra CASCADE; DROP TABLE IF EXISTS effects, orders");
+    wpt_pg_exec(
+        p->db, "DROP SCHEMA IF EXISTS infra CASCADE; DROP TABLE IF EXISTS effects, orders, unsure");
     fault_deploy(p->url);
     wpt_pg_exec(p->db, "CREATE TABLE effects (number bigint NOT NULL)");
     wpt_pg_exec(p->db, "CREATE TABLE orders (number bigint NOT NULL)");
+    wpt_pg_exec(p->db, "CREATE TABLE unsure (number bigint NOT NULL)");
     *state = p;
     return 0;
 }
@@ -104,6 +106,22 @@ bool pg_try(PGconn *pg, const char *format, ...)
     return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
 }
 
+int64_t pg_try_number(PGconn *pg, const char *format, ...)
+{
+    char sql[1000];
+    PGresult *result;
+    int64_t value = -1;
+    va_list args;
+    va_start(args, format);
+    expand(sql, sizeof sql, format, args);
+    va_end(args);
+    result = PQexec(pg, sql);
+    if (PQresultStatus(result) == PGRES_TUPLES_OK)
+        value = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+    PQclear(result);
+    return value;
+}
+
 wp_conn *pg_lend(wp_store *store, PGconn *pg)
 {
     wp_conn *conn = NULL;
@@ -147,36 +165,55 @@ static bool effect(wp_delivery *delivery, const pg_handling *h, PGconn *pg)
     return st == WP_OK && pg_try(pg, "COMMIT");
 }
 
+static PGconn *take_connection(pg_handling *h)
+{
+    PGconn *pg = NULL;
+    for (size_t i = 0; !pg && i < WPT_COUNT(h->idle); i++)
+        pg = atomic_exchange(&h->idle[i], NULL);
+    return pg ? pg : PQconnectdb(h->url);
+}
+
+static void give_connection(pg_handling *h, PGconn *pg, bool sound)
+{
+    for (size_t i = 0; sound && pg && i < WPT_COUNT(h->idle); i++)
+        pg = atomic_exchange(&h->idle[i], pg);
+    PQfinish(pg); /* rolls back what was not committed */
+}
+
+void pg_handling_end(pg_handling *h)
+{
+    for (size_t i = 0; i < WPT_COUNT(h->idle); i++)
+        PQfinish(atomic_exchange(&h->idle[i], NULL));
+    (void)close(h->history);
+}
+
 wp_outcome pg_handle_once(wp_delivery *delivery, void *user)
 {
-    const pg_handling *h = user;
-    PGconn *pg = PQconnectdb(h->url);
+    pg_handling *h = user;
+    PGconn *pg = take_connection(h);
     bool done;
     history_write(h->history, 'b', wp_delivery_message(delivery));
     done = PQstatus(pg) == CONNECTION_OK && effect(delivery, h, pg);
     history_write(h->history, 'e', wp_delivery_message(delivery));
-    PQfinish(pg); /* rolls back what was not committed */
+    give_connection(h, pg, done);
     return done ? WP_OUTCOME_DONE : WP_OUTCOME_RETRY;
 }
 
 void pg_check_history(const char *path, int total)
 {
-    int *begun = calloc((size_t)total, sizeof *begun);
     bool *busy = calloc((size_t)total, sizeof *busy);
     size_t count = 0;
     event *events = history_read(&count, path);
-    MUST(begun && busy);
+    MUST(busy);
     for (size_t i = 0; i < count; i++) {
         const event *e = &events[i];
         assert_in_range(e->number, 0, total - 1);
         assert_int_equal(busy[e->number], e->what == 'e');
         busy[e->number] = e->what == 'b';
-        begun[e->number] += e->what == 'b';
     }
     for (int i = 0; i < total; i++)
-        assert_true(begun[i] > 0 && !busy[i]);
+        assert_false(busy[i]);
     free(events);
-    free(begun);
     free(busy);
 }
 

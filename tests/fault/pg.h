@@ -6,6 +6,8 @@
 
 #include "fault.h"
 
+#include <stdatomic.h>
+
 #include "support/proxy.h"
 #include "support/wpt_pg.h"
 
@@ -15,7 +17,7 @@ typedef struct pg_place {
     PGconn *db;    /* the test's own connection to it */
 } pg_place;
 
-/* *state is a pg_place: empty, but for the app's tables effects (number) and orders (number). Tests take
+/* *state is a pg_place: empty, but for the app's tables effects, orders and unsure, of numbers. Tests take
  * turns in one database; whoever is still connected from the one before is thrown out. */
 int pg_setup(void **state);
 int pg_teardown(void **state);
@@ -35,6 +37,8 @@ void pg_exec(PGconn *pg, const char *format, ...) __attribute__((format(printf, 
 int64_t pg_number(PGconn *pg, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same for threads and for connections that may be lost. */
 bool pg_try(PGconn *pg, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* -1: it failed. */
+int64_t pg_try_number(PGconn *pg, const char *format, ...) __attribute__((format(printf, 2, 3)));
 wp_conn *pg_lend(wp_store *store, PGconn *pg);
 
 /* Handlers. `user` is a pg_handling. Both write 'b' and 'e' to the history. */
@@ -43,12 +47,15 @@ typedef struct pg_handling {
     const char *url; /* of the connections of the handlers' own */
     int history;
     unsigned work_us; /* at most: how long they take */
+    _Atomic(PGconn *) idle[8];
 } pg_handling;
+/* Close what it has open. */
+void pg_handling_end(pg_handling *h);
 /* Done, without an effect. */
 wp_outcome pg_handle(wp_delivery *delivery, void *user);
 /* A row in effects and the ack in one transaction of its own; RETRY if anything fails. */
 wp_outcome pg_handle_once(wp_delivery *delivery, void *user);
-/* Messages 0 .. total - 1: each was begun; none was begun while it was under way. */
+/* Of messages 0 .. total - 1 none was begun while it was under way, and all that were begun ended. */
 void pg_check_history(const char *path, int total);
 /* Each has one row in effects. */
 void pg_check_effects(PGconn *pg, int total);

@@ -98,6 +98,24 @@ static void test_enqueue__unique_and_the_answer_to_its_commit_lost__is_no_duplic
     enqueue_one(*state, "k", "COMMIT", PROXY_AFTER);
 }
 
+/* The further tries get no connection: that the first one may have been committed is still told. */
+static void test_enqueue__its_answer_and_the_network_lost__the_outcome_is_unknown(void **state)
+{
+    net *n = *state;
+    wp_store *store = fault_store(n->url, QUIET);
+    wp_message *message = fault_message("t", "1");
+    wp_error *err = NULL;
+    wp_id id;
+    proxy_set(n->proxy, PROXY_REFUSE);
+    proxy_cut_at(n->proxy, "INSERT INTO", PROXY_AFTER);
+    assert_int_equal(wp_outbox_enqueue(&id, NULL, store, NULL, message, &err), WP_E_UNAVAILABLE);
+    assert_true(wp_error_outcome_unknown(err));
+    assert_int_equal(pg_number(n->pg->db, PG_ALL), 1);
+    wp_error_free(err);
+    wp_message_free(message);
+    wp_store_close(store);
+}
+
 enum { BATCH = 50 };
 
 /* Every third has a unique key, of which two are the same. */
@@ -504,6 +522,7 @@ static int suite(void)
         WITH_NET(test_enqueue__its_answer_lost__is_stored_once),
         WITH_NET(test_enqueue__unique_and_cut_before_the_commit__is_stored_once),
         WITH_NET(test_enqueue__unique_and_the_answer_to_its_commit_lost__is_no_duplicate),
+        WITH_NET(test_enqueue__its_answer_and_the_network_lost__the_outcome_is_unknown),
         WITH_NET(test_enqueue_many__cut_before_the_commit__all_are_stored_once),
         WITH_NET(test_enqueue_many__the_answer_to_their_commit_lost__all_are_stored_once),
         WITH_NET(test_ack__cut_before_the_server_gets_it__is_written_again),
