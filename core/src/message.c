@@ -142,7 +142,10 @@ wp_status wp_message_set_due_us(wp_message *message, int64_t due_us, wp_error **
 
 wp_status wp_message_set_delay_ms(wp_message *message, int64_t delay_ms, wp_error **err)
 {
-    wp_status st = check_time("delay_ms", message, delay_ms, WP_DELAY_MS_MAX, err);
+    wp_status st;
+    if (delay_ms < 0)
+        delay_ms = 0;
+    st = check_time("delay_ms", message, delay_ms, WP_DELAY_MS_MAX, err);
     if (st == WP_OK) {
         message->has_due = false;
         message->delay_us = delay_ms * 1000;

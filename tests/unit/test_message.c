@@ -158,15 +158,15 @@ static void test_message__payload_over_the_limit__is_refused_unread(void **state
     assert_null(message);
 }
 
-/* proves: OBX-012 */
+/* proves: OBX-012, TMR-006 */
 static void test_message__times__in_range_or_range_errors(void **state)
 {
     static const int64_t bad[] = {-1, INT64_MIN, INT64_MAX};
     wp_message *message = wpt_message("t", "x");
     (void)state;
+    WPT_FAILS(wp_message_set_delay_ms(message, INT64_MAX, WPT_ERR), WP_E_RANGE, "delay_ms");
     for (size_t i = 0; i < WPT_COUNT(bad); i++) {
         WPT_FAILS(wp_message_set_due_us(message, bad[i], WPT_ERR), WP_E_RANGE, "due_us");
-        WPT_FAILS(wp_message_set_delay_ms(message, bad[i], WPT_ERR), WP_E_RANGE, "delay_ms");
         WPT_FAILS(wp_message_set_expires_us(message, bad[i], WPT_ERR), WP_E_RANGE, "expires_us");
     }
     WPT_STATUS(wp_message_set_due_us(message, WP_TIME_US_MAX + 1, WPT_ERR), WP_E_RANGE);
@@ -180,6 +180,10 @@ static void test_message__times__in_range_or_range_errors(void **state)
     WPT_OK(wp_message_set_delay_ms(message, WP_DELAY_MS_MAX, WPT_ERR)); /* the last one counts */
     assert_false(message->has_due);
     assert_int_equal(message->delay_us, INT64_C(31536000000000));
+    WPT_OK(wp_message_set_delay_ms(message, -1, WPT_ERR)); /* at once */
+    assert_int_equal(message->delay_us, 0);
+    WPT_OK(wp_message_set_delay_ms(message, INT64_MIN, WPT_ERR));
+    assert_int_equal(message->delay_us, 0);
     WPT_OK(wp_message_set_due_us(message, 7, WPT_ERR));
     assert_int_equal(message->delay_us, 0);
     WPT_OK(wp_message_set_expires_us(message, WP_TIME_US_MAX, WPT_ERR));

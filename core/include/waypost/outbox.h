@@ -43,7 +43,8 @@ WP_API wp_status wp_message_set_correlation_id(wp_message *message, const char *
  * instant means at once. */
 WP_API wp_status wp_message_set_due_us(wp_message *message, int64_t due_us, wp_error **err);
 /** Hide the message for a time from the enqueue on, by the database's clock.
- * @param delay_ms  0 to WP_DELAY_MS_MAX. Replaces set_due_us() and is replaced by it. */
+ * @param delay_ms  up to WP_DELAY_MS_MAX; 0 and less: at once. Replaces set_due_us() and is replaced
+ *                  by it. */
 WP_API wp_status wp_message_set_delay_ms(wp_message *message, int64_t delay_ms, wp_error **err);
 /** Fail the message with the reason "expired" instead of dispatching it from this instant on. */
 WP_API wp_status wp_message_set_expires_us(wp_message *message, int64_t expires_us, wp_error **err);
@@ -182,7 +183,8 @@ typedef enum wp_message_status {
     WP_MESSAGE_IN_PROGRESS = 1, /**< claimed */
     WP_MESSAGE_DONE = 2,        /**< finished with success */
     WP_MESSAGE_FAILED = 3,      /**< a dead letter */
-    WP_MESSAGE_BLOCKED = 4      /**< waits for an earlier message with the same ordering key */
+    WP_MESSAGE_BLOCKED = 4,     /**< waits for an earlier message with the same ordering key */
+    WP_MESSAGE_CANCELLED = 6    /**< a timer that was cancelled */
 } wp_message_status;
 
 /** What the outbox holds, by topic; or one message's state. A snapshot. */

@@ -1,8 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The outbox as a queue: its public calls but for the enqueue. */
+/* The outbox as a queue: its public calls. */
 #include "queue/queue.h"
 
 const wp__queue wp__outbox = {.name = "outbox", .first_sql = WP__SQL_FIRST_OF_OUTBOX};
+
+wp_status wp_outbox_enqueue(wp_id *id, int *duplicate, wp_store *store, wp_conn *conn,
+                            const wp_message *message, wp_error **err)
+{
+    return wp__queue_enqueue_one(id, duplicate, store, conn, &wp__outbox, message, err);
+}
+
+wp_status wp_outbox_enqueue_many(wp_id *ids, int *duplicates, wp_store *store, wp_conn *conn,
+                                 const wp_message *const *messages, size_t count, wp_error **err)
+{
+    return wp__queue_enqueue(ids, duplicates, store, conn, &wp__outbox, messages, count, err);
+}
+
+wp_status wp_outbox_enqueue_op(wp_op **out, wp_store *store, const wp_message *const *messages,
+                               size_t count, wp_error **err)
+{
+    return wp__queue_enqueue_op(out, store, &wp__outbox, messages, count, err);
+}
 
 wp_status wp_outbox_claim(wp_claim **out, wp_store *store, const wp_id *owner,
                           const char *const *topics, size_t topic_count, int64_t batch,

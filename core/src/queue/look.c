@@ -19,16 +19,6 @@ struct wp_outbox_info {
     char *last_error;
 };
 
-enum {
-    COL_STATUS = WP__RECEIVED_COLUMNS,
-    COL_NEXT_ATTEMPT,
-    COL_LOCKED_UNTIL,
-    COL_FINISHED_AT,
-    COL_FINISHED_BY,
-    COL_LAST_ERROR,
-    GET_COLUMNS
-};
-
 typedef struct get_op {
     wp_op base;
     const wp_id *id;
@@ -42,7 +32,7 @@ static wp_status get_next(wp_op *op, wp_error **err)
     (void)err;
     if (self->step++ == 0) {
         wp__op_set_id(op, WP__P_ID, self->id);
-        wp__op_use_queue(op, WP__QUEUE_GET, GET_COLUMNS);
+        wp__op_use_queue(op, WP__QUEUE_GET, WP__INFO_COLUMNS);
     }
     return WP_OK;
 }
@@ -55,27 +45,34 @@ static wp_status copy_text(char **out, const wp__value *value, wp_error **err)
     return *out ? WP_OK : wp__fail_nomem(err);
 }
 
-static wp_status get_row(wp_op *op, const wp__value *columns, wp_error **err)
+wp_status wp__info_new(wp_outbox_info **out, const wp__value *columns, wp_error **err)
 {
     wp_outbox_info *info = calloc(1, sizeof *info);
     wp_status st;
     if (!info)
         return wp__fail_nomem(err);
     if ((st = wp__received_new(&info->message, columns, err)) != WP_OK ||
-        (st = wp__column_int(&info->status, &columns[COL_STATUS], err)) != WP_OK ||
-        (st = wp__column_int_or(&info->next_attempt_us, &columns[COL_NEXT_ATTEMPT], 0, err)) !=
+        (st = wp__column_int(&info->status, &columns[WP__COL_STATUS], err)) != WP_OK ||
+        (st = wp__column_int_or(&info->next_attempt_us, &columns[WP__COL_NEXT_ATTEMPT], 0, err)) !=
             WP_OK ||
-        (st = wp__column_int_or(&info->locked_until_us, &columns[COL_LOCKED_UNTIL], 0, err)) !=
+        (st = wp__column_int_or(&info->locked_until_us, &columns[WP__COL_LOCKED_UNTIL], 0, err)) !=
             WP_OK ||
-        (st = wp__column_int_or(&info->finished_us, &columns[COL_FINISHED_AT], 0, err)) != WP_OK ||
-        (st = copy_text(&info->finished_by, &columns[COL_FINISHED_BY], err)) != WP_OK ||
-        (st = copy_text(&info->last_error, &columns[COL_LAST_ERROR], err)) != WP_OK) {
+        (st = wp__column_int_or(&info->finished_us, &columns[WP__COL_FINISHED_AT], 0, err)) !=
+            WP_OK ||
+        (st = copy_text(&info->finished_by, &columns[WP__COL_FINISHED_BY], err)) != WP_OK ||
+        (st = copy_text(&info->last_error, &columns[WP__COL_LAST_ERROR], err)) != WP_OK) {
         wp_outbox_info_free(info);
         return st;
     }
-    wp_outbox_info_free(((get_op *)op)->info);
-    ((get_op *)op)->info = info;
+    *out = info;
     return WP_OK;
+}
+
+static wp_status get_row(wp_op *op, const wp__value *columns, wp_error **err)
+{
+    wp_outbox_info_free(((get_op *)op)->info);
+    ((get_op *)op)->info = NULL;
+    return wp__info_new(&((get_op *)op)->info, columns, err);
 }
 
 static void get_rewind(wp_op *op)

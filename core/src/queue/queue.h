@@ -13,6 +13,7 @@
 
 /* The queues that there are. */
 extern const wp__queue wp__outbox;
+extern const wp__queue wp__timer;
 
 /* The delay before the next try after `attempt` attempts failed before this one:
  * min(base * 2^attempt, max), shortened by up to `jitter` of itself. Microseconds, at least 1. */
@@ -204,7 +205,29 @@ wp_status wp__queue_reap_needed(bool *out, wp_store *store, wp_conn *conn, const
 wp_status wp__queue_next_due(int64_t *in_us, wp_store *store, wp_conn *conn, const wp__queue *queue,
                              const char *topics, int64_t since_us, wp_error **err);
 
+/* ---- looking ---- */
+
+/* The columns of queue_get, which lists of messages have, too. */
+enum {
+    WP__COL_STATUS = WP__RECEIVED_COLUMNS,
+    WP__COL_NEXT_ATTEMPT,
+    WP__COL_LOCKED_UNTIL,
+    WP__COL_FINISHED_AT,
+    WP__COL_FINISHED_BY,
+    WP__COL_LAST_ERROR,
+    WP__INFO_COLUMNS
+};
+wp_status wp__info_new(wp_outbox_info **out, const wp__value *columns, wp_error **err);
+
 /* ---- what the public calls of each queue are made of: outbox.h tells what they do ---- */
+
+wp_status wp__queue_enqueue(wp_id *ids, int *duplicates, wp_store *store, wp_conn *conn,
+                            const wp__queue *queue, const wp_message *const *messages, size_t count,
+                            wp_error **err);
+wp_status wp__queue_enqueue_one(wp_id *id, int *duplicate, wp_store *store, wp_conn *conn,
+                                const wp__queue *queue, const wp_message *message, wp_error **err);
+wp_status wp__queue_enqueue_op(wp_op **out, wp_store *store, const wp__queue *queue,
+                               const wp_message *const *messages, size_t count, wp_error **err);
 
 wp_status wp__queue_claim(wp_claim **out, wp_store *store, const wp__queue *queue,
                           const wp_id *owner, const char *const *topics, size_t topic_count,

@@ -72,6 +72,7 @@ static void log_enqueued(const enqueue_op *self)
     for (size_t i = 0; i < self->count; i++)
         WP__LOG(log, WP_LOG_INFO, self->results[i].duplicate ? "duplicate enqueue" : "enqueued",
                 WP__F_TEXT("StoreId", wp_store_id(self->base.store)),
+                WP__F_TEXT("Queue", self->base.queue->name),
                 WP__F_TEXT("Topic", self->messages[i]->topic),
                 WP__F_TEXT("CorrelationId", self->messages[i]->correlation_id),
                 WP__F_ID("MessageId", &self->results[i].id));
@@ -155,7 +156,7 @@ static wp_status use_many(enqueue_op *self, bool *used, wp_error **err)
     wp__op_set_now(&self->base);
     self->fed = self->at;
     self->stage = MANY;
-    wp__op_use(&self->base, WP__SQL_OUTBOX_ENQUEUE_MANY, 1);
+    wp__op_use_queue(&self->base, WP__QUEUE_ENQUEUE_MANY, 1);
     *used = true;
     return WP_OK;
 }
@@ -177,7 +178,7 @@ static wp_status use_check(enqueue_op *self, wp_error **err)
         return wp__fail_nomem(err);
     wp__op_set_textn(&self->base, WP__P_IDS, self->json.data, self->json.len);
     self->stage = CHECK;
-    wp__op_use(&self->base, WP__SQL_OUTBOX_RESOLVE, 2);
+    wp__op_use_queue(&self->base, WP__QUEUE_RESOLVE, 2);
     return WP_OK;
 }
 
@@ -186,7 +187,7 @@ static void use_find(enqueue_op *self)
     wp__op_set_text(&self->base, WP__P_UNIQUE_KEY, self->messages[self->at]->unique_key);
     self->row_seen = false;
     self->stage = FIND;
-    wp__op_use(&self->base, WP__SQL_OUTBOX_FIND_UNIQUE, 1);
+    wp__op_use_queue(&self->base, WP__QUEUE_FIND_UNIQUE, 1);
 }
 
 /* The message under way is stored under its own id, or is a duplicate of another. */
@@ -245,9 +246,9 @@ static void use_one(enqueue_op *self)
     set_params(self, message);
     self->stage = message->unique_key ? UNIQUE : PLAIN;
     if (self->stage == UNIQUE)
-        wp__op_use(op, WP__SQL_OUTBOX_ENQUEUE_UNIQUE, 1);
+        wp__op_use_queue(op, WP__QUEUE_ENQUEUE_UNIQUE, 1);
     else
-        wp__op_use(op, WP__SQL_OUTBOX_ENQUEUE, 0);
+        wp__op_use_queue(op, WP__QUEUE_ENQUEUE, 0);
 }
 
 static wp_status use_next(enqueue_op *self, wp_error **err)
@@ -364,8 +365,8 @@ static wp_status check_messages(const wp_message *const *messages, size_t count,
     return WP_OK;
 }
 
-static wp_status enqueue_init(enqueue_op *self, wp_store *store, const wp_message *const *messages,
-                              size_t count, wp_error **err)
+static wp_status enqueue_init(enqueue_op *self, wp_store *store, const wp__queue *queue,
+                              const wp_message *const *messages, size_t count, wp_error **err)
 {
     bool single = count == 1 && !messages[0]->unique_key;
     self->messages = messages;
@@ -379,12 +380,14 @@ static wp_status enqueue_init(enqueue_op *self, wp_store *store, const wp_messag
     for (size_t i = 0; i < count; i++)
         wp_id_new(&self->results[i].own);
     wp__op_init(&self->base, single ? &enqueue_single : &enqueue_many, store);
+    self->base.queue = queue;
     self->base.results = self->results;
     return WP_OK;
 }
 
-wp_status wp_outbox_enqueue_many(wp_id *ids, int *duplicates, wp_store *store, wp_conn *conn,
-                                 const wp_message *const *messages, size_t count, wp_error **err)
+wp_status wp__queue_enqueue(wp_id *ids, int *duplicates, wp_store *store, wp_conn *conn,
+                            const wp__queue *queue, const wp_message *const *messages, size_t count,
+                            wp_error **err)
 {
     enqueue_op op = {0};
     wp_status st;
@@ -395,7 +398,7 @@ wp_status wp_outbox_enqueue_many(wp_id *ids, int *duplicates, wp_store *store, w
         return WP_OK;
     if (!ids)
         return wp__fail(err, WP_E_ARGUMENT, "ids is NULL");
-    if ((st = enqueue_init(&op, store, messages, count, err)) != WP_OK)
+    if ((st = enqueue_init(&op, store, queue, messages, count, err)) != WP_OK)
         return st;
     op.joins = conn != NULL;
     st = wp__store_run(store, conn, &op.base, err);
@@ -413,14 +416,14 @@ wp_status wp_outbox_enqueue_many(wp_id *ids, int *duplicates, wp_store *store, w
     return st;
 }
 
-wp_status wp_outbox_enqueue(wp_id *id, int *duplicate, wp_store *store, wp_conn *conn,
-                            const wp_message *message, wp_error **err)
+wp_status wp__queue_enqueue_one(wp_id *id, int *duplicate, wp_store *store, wp_conn *conn,
+                                const wp__queue *queue, const wp_message *message, wp_error **err)
 {
     if (!id)
         return wp__fail(err, WP_E_ARGUMENT, "id is NULL");
     if (!message)
         return wp__fail(err, WP_E_ARGUMENT, "message is NULL");
-    return wp_outbox_enqueue_many(id, duplicate, store, conn, &message, 1, err);
+    return wp__queue_enqueue(id, duplicate, store, conn, queue, &message, 1, err);
 }
 
 static wp_status copy_messages(enqueue_op *self, const wp_message *const *messages, size_t count,
@@ -436,8 +439,8 @@ static wp_status copy_messages(enqueue_op *self, const wp_message *const *messag
     return st;
 }
 
-wp_status wp_outbox_enqueue_op(wp_op **out, wp_store *store, const wp_message *const *messages,
-                               size_t count, wp_error **err)
+wp_status wp__queue_enqueue_op(wp_op **out, wp_store *store, const wp__queue *queue,
+                               const wp_message *const *messages, size_t count, wp_error **err)
 {
     enqueue_op *op;
     wp_status st;
@@ -451,7 +454,7 @@ wp_status wp_outbox_enqueue_op(wp_op **out, wp_store *store, const wp_message *c
         return wp__fail_nomem(err);
     op->results = &op->one;
     if ((st = copy_messages(op, messages, count, err)) != WP_OK ||
-        (st = enqueue_init(op, store, (const wp_message *const *)op->copies, count, err)) !=
+        (st = enqueue_init(op, store, queue, (const wp_message *const *)op->copies, count, err)) !=
             WP_OK) {
         enqueue_destroy(&op->base);
         free(op);

@@ -1,4 +1,0 @@
--- outbox_find_unique: the unfinished message with a unique key.
-SELECT +m.id
-FROM {outbox_work} AS w CROSS JOIN {outbox} AS m
-WHERE w.unique_key = :unique_key AND m.seq = w.seq
