@@ -2,6 +2,7 @@
 /* Conformance of timers: when they are due, and what can be done to them before. What they have in
  * common with the outbox is tested there; here, that it is there. */
 #include <inttypes.h>
+#include <stdatomic.h>
 
 #include "bed.h"
 
@@ -386,6 +387,95 @@ static void test_timer__claim_and_what_ends_it__as_in_the_outbox(void **state)
     wp_outbox_stats_free(stats);
 }
 
+/* ---- worker ------------------------------------------------------------------------------- */
+
+typedef struct seen {
+    atomic_int count;
+    atomic_int source;
+    _Atomic int64_t at; /* the clock's time of the last one */
+    wp_clock *clock;
+} seen;
+
+static wp_outcome see(wp_delivery *delivery, void *user)
+{
+    seen *s = user;
+    atomic_store(&s->source, (int)wp_delivery_source(delivery));
+    atomic_store(&s->at, wp_clock_utc_us(s->clock));
+    atomic_fetch_add(&s->count, 1);
+    return wp_received_attempt(wp_delivery_message(delivery)) == 0 ? WP_OUTCOME_RETRY
+                                                                   : WP_OUTCOME_DONE;
+}
+
+/* proves: TMR-005, TMR-003, OBX-110 */
+static void test_worker__due_timer__reaches_the_handler_of_its_topic(void **state)
+{
+    bed *b = *state;
+    seen timers = {.clock = b->clock}, messages = {.clock = b->clock};
+    wp_worker *worker = NULL;
+    size_t handled = 9;
+    const wp_id id = schedule_in(b, 5000);
+    const wp_id other = schedule(b, NULL, timer_at("other", WPT_START_US));
+    wp_outbox_info *info = NULL;
+    (void)wpt_enqueue(b->store, "t", "message");
+    WPT_OK(wp_worker_new(&worker, b->store, NULL, WPT_ERR));
+    WPT_OK(wp_worker_handle(worker, WP_SOURCE_TIMER, "t", see, &timers, NULL, WPT_ERR));
+    WPT_STATUS(wp_worker_handle(worker, WP_SOURCE_TIMER, "t", see, NULL, NULL, WPT_ERR),
+               WP_E_STATE);
+    WPT_OK(wp_worker_drain(&handled, worker, 60000, WPT_ERR));
+    assert_int_equal(handled, 0); /* neither what is not due nor the outbox's */
+    wpt_advance_ms(b->clock, 4999);
+    WPT_OK(wp_worker_drain(&handled, worker, 60000, WPT_ERR));
+    assert_int_equal(handled, 0);
+    wpt_advance_ms(b->clock, 1);
+    WPT_OK(wp_worker_drain(&handled, worker, 60000, WPT_ERR));
+    assert_int_equal(handled, 1);
+    assert_int_equal(timers.source, WP_SOURCE_TIMER);
+    wpt_advance_ms(b->clock, 1000);
+    WPT_OK(wp_worker_drain(&handled, worker, 60000, WPT_ERR));
+    assert_int_equal(handled, 1); /* the retry */
+    WPT_OK(wp_timer_get(&info, b->store, &id, WPT_ERR));
+    assert_int_equal(wp_outbox_info_status(info), WP_MESSAGE_DONE);
+    assert_int_equal(wp_received_attempt(wp_outbox_info_message(info)), 1);
+    wp_outbox_info_free(info);
+    assert_int_equal(status_of(b, &other), WP_MESSAGE_READY);
+    wp_worker_free(worker);
+    /* one topic in two queues: a handler for each */
+    WPT_OK(wp_worker_new(&worker, b->store, NULL, WPT_ERR));
+    WPT_OK(wp_worker_handle(worker, WP_SOURCE_TIMER, "t", see, &timers, NULL, WPT_ERR));
+    WPT_OK(wp_worker_handle(worker, WP_SOURCE_OUTBOX, "t", see, &messages, NULL, WPT_ERR));
+    (void)schedule_in(b, 0);
+    WPT_OK(wp_worker_drain(&handled, worker, 60000, WPT_ERR));
+    assert_int_equal(handled, 2);
+    assert_int_equal(messages.count, 1);
+    assert_int_equal(messages.source, WP_SOURCE_OUTBOX);
+    assert_int_equal(timers.count, 3);
+    wp_worker_free(worker);
+}
+
+/* proves: TMR-003, TMR-005, TMR-007 */
+static void test_worker__running__sleeps_until_the_timer_is_due(void **state)
+{
+    bed *b = *state;
+    seen s = {.clock = b->clock};
+    wp_worker *worker = NULL;
+    const wp_id id = schedule_in(b, 3600000);
+    WPT_OK(wp_worker_new(&worker, b->store, NULL, WPT_ERR));
+    WPT_OK(wp_worker_handle(worker, WP_SOURCE_TIMER, "t", see, &s, NULL, WPT_ERR));
+    WPT_OK(wp_worker_start(worker, 1, WPT_ERR));
+    WPT_AWAIT(wp_worker_counter(worker, WP_COUNTER_POLLS) > 0);
+    wpt_advance_ms(b->clock, 3599999);
+    assert_int_equal(s.count, 0);
+    wpt_advance_ms(b->clock, 1);
+    WPT_AWAIT(s.count == 1);
+    assert_int_equal(s.at, WPT_START_US + INT64_C(3600000000));
+    WPT_AWAIT(status_of(b, &id) == WP_MESSAGE_READY); /* the retry is written */
+    wpt_advance_ms(b->clock, 1000);
+    WPT_AWAIT(status_of(b, &id) == WP_MESSAGE_DONE);
+    WPT_OK(wp_worker_stop(NULL, worker, 60000, WPT_ERR));
+    wp_worker_free(worker);
+    assert_int_equal(s.count, 2);
+}
+
 /* ---- random histories --------------------------------------------------------------------- */
 
 enum { TIMERS = 200, STEPS = 400 };
@@ -542,6 +632,8 @@ int main(void)
         BED_TEST(test_reschedule__sooner_later_and_to_now__fires_then),
         BED_TEST(test_list__by_correlation_id_or_unfinished__page_by_page),
         BED_TEST(test_timer__claim_and_what_ends_it__as_in_the_outbox),
+        BED_TEST(test_worker__due_timer__reaches_the_handler_of_its_topic),
+        BED_TEST(test_worker__running__sleeps_until_the_timer_is_due),
         BED_TEST(test_timer__random_history__is_the_models),
     };
     return bed_run(tests, WPT_COUNT(tests));

@@ -246,8 +246,12 @@ static bool scans_our_table(const char *detail, const char *sql)
 
 static bool counts_on_purpose(wp__sql_id id)
 {
-    return id == WP__SQL_OUTBOX_STATS || id == WP__SQL_OUTBOX_STATS_FINISHED ||
-           id == WP__SQL_MIGRATION_LIST;
+    for (size_t first = 0; first < (size_t)WP__QUEUES * WP__QUEUE_SQL_COUNT;
+         first += WP__QUEUE_SQL_COUNT)
+        if (id == (wp__sql_id)(first + WP__QUEUE_STATS) ||
+            id == (wp__sql_id)(first + WP__QUEUE_STATS_FINISHED))
+            return true;
+    return id == WP__SQL_MIGRATION_LIST;
 }
 
 /* The plans of all statements, counting those steps that walk through one of our tables. */

@@ -21,7 +21,10 @@ typedef struct wp_worker wp_worker;
 typedef struct wp_delivery wp_delivery;
 
 /** Where deliveries come from. */
-typedef enum wp_source { WP_SOURCE_OUTBOX = 1 } wp_source;
+typedef enum wp_source {
+    WP_SOURCE_OUTBOX = 1, /**< outbox.h */
+    WP_SOURCE_TIMER = 3   /**< timer.h */
+} wp_source;
 
 /** What a handler answers. 0 and any other unknown value count as a failure to be retried.
  *
@@ -124,6 +127,9 @@ WP_API int64_t wp_worker_counter(const wp_worker *worker, wp_counter counter);
 
 /** The message. Borrowed until the delivery is freed. */
 WP_API const wp_received *wp_delivery_message(const wp_delivery *delivery);
+
+/** Where it comes from. */
+WP_API wp_source wp_delivery_source(const wp_delivery *delivery);
 
 /** Why a handler should stop. */
 typedef enum wp_cancel {

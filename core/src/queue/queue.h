@@ -14,6 +14,11 @@
 /* The queues that there are. */
 extern const wp__queue wp__outbox;
 extern const wp__queue wp__timer;
+/* Its place among them, 0 to WP__QUEUES - 1. */
+static inline size_t wp__queue_index(const wp__queue *queue)
+{
+    return queue->first_sql / WP__QUEUE_SQL_COUNT;
+}
 
 /* The delay before the next try after `attempt` attempts failed before this one:
  * min(base * 2^attempt, max), shortened by up to `jitter` of itself. Microseconds, at least 1. */

@@ -25,16 +25,16 @@ wp_status wp_timer_schedule_op(wp_op **out, wp_store *store, const wp_message *c
 }
 
 wp_status wp_timer_claim(wp_claim **out, wp_store *store, const wp_id *owner,
-                          const char *const *topics, size_t topic_count, int64_t batch,
-                          int64_t lease_ms, wp_error **err)
+                         const char *const *topics, size_t topic_count, int64_t batch,
+                         int64_t lease_ms, wp_error **err)
 {
     return wp__queue_claim(out, store, &wp__timer, owner, topics, topic_count, batch, lease_ms,
                            err);
 }
 
 wp_status wp_timer_ack(size_t *changed, wp_store *store, wp_conn *conn, const wp_id *owner,
-                        const wp_id *ids, const int64_t *claims, size_t count, const char *worker,
-                        wp_error **err)
+                       const wp_id *ids, const int64_t *claims, size_t count, const char *worker,
+                       wp_error **err)
 {
     const wp__finish_request r = {
         .owner = owner, .ids = ids, .claims = claims, .count = count, .worker = worker};
@@ -42,7 +42,7 @@ wp_status wp_timer_ack(size_t *changed, wp_store *store, wp_conn *conn, const wp
 }
 
 wp_status wp_timer_ack_op(wp_op **out, wp_store *store, const wp_id *owner, const wp_id *ids,
-                           const int64_t *claims, size_t count, const char *worker, wp_error **err)
+                          const int64_t *claims, size_t count, const char *worker, wp_error **err)
 {
     const wp__finish_request r = {
         .owner = owner, .ids = ids, .claims = claims, .count = count, .worker = worker};
@@ -50,8 +50,8 @@ wp_status wp_timer_ack_op(wp_op **out, wp_store *store, const wp_id *owner, cons
 }
 
 wp_status wp_timer_abandon(size_t *changed, wp_store *store, wp_conn *conn, const wp_id *owner,
-                            const wp_id *ids, const int64_t *claims, size_t count, int64_t delay_ms,
-                            const char *reason, wp_error **err)
+                           const wp_id *ids, const int64_t *claims, size_t count, int64_t delay_ms,
+                           const char *reason, wp_error **err)
 {
     const wp__finish_request r = {.owner = owner,
                                   .ids = ids,
@@ -63,8 +63,8 @@ wp_status wp_timer_abandon(size_t *changed, wp_store *store, wp_conn *conn, cons
 }
 
 wp_status wp_timer_fail(size_t *changed, wp_store *store, wp_conn *conn, const wp_id *owner,
-                         const wp_id *ids, const int64_t *claims, size_t count, const char *reason,
-                         wp_error **err)
+                        const wp_id *ids, const int64_t *claims, size_t count, const char *reason,
+                        wp_error **err)
 {
     const wp__finish_request r = {
         .owner = owner, .ids = ids, .claims = claims, .count = count, .reason = reason};
@@ -72,15 +72,15 @@ wp_status wp_timer_fail(size_t *changed, wp_store *store, wp_conn *conn, const w
 }
 
 wp_status wp_timer_release(size_t *changed, wp_store *store, wp_conn *conn, const wp_id *owner,
-                            const wp_id *ids, const int64_t *claims, size_t count, wp_error **err)
+                           const wp_id *ids, const int64_t *claims, size_t count, wp_error **err)
 {
     const wp__finish_request r = {.owner = owner, .ids = ids, .claims = claims, .count = count};
     return wp__queue_finish(changed, store, conn, &wp__timer, WP__FINISH_RELEASE, &r, err);
 }
 
 wp_status wp_timer_renew(size_t *changed, wp_store *store, wp_conn *conn, const wp_id *owner,
-                          const wp_id *ids, const int64_t *claims, size_t count, int64_t lease_ms,
-                          wp_error **err)
+                         const wp_id *ids, const int64_t *claims, size_t count, int64_t lease_ms,
+                         wp_error **err)
 {
     const wp__finish_request r = {
         .owner = owner, .ids = ids, .claims = claims, .count = count, .lease_ms = lease_ms};

@@ -292,7 +292,7 @@ static wp_status complete_init(wp__finish_op *op, wp_delivery *delivery, wp_erro
 {
     wp_worker *worker = delivery->worker;
     wp_status st = WP_OK;
-    wp__finish_op_init(op, delivery->part->store, &wp__outbox, WP__FINISH_ACK,
+    wp__finish_op_init(op, delivery->part->store, delivery->group->lane->queue, WP__FINISH_ACK,
                        &delivery->part->owner);
     op->worker = worker->name;
     op->must_change = true;

@@ -40,7 +40,7 @@ static int64_t delay_of(const wp_delivery *delivery)
 /* Acks share one statement, and so do releases; failures carry reasons and delays of their own. */
 static bool shares(const wp__finish_op *op, const wp_delivery *delivery)
 {
-    return op->kind == delivery->finish &&
+    return op->kind == delivery->finish && op->base.queue == delivery->group->lane->queue &&
            (op->kind == WP__FINISH_ACK || op->kind == WP__FINISH_RELEASE);
 }
 
@@ -54,7 +54,8 @@ wp_status wp__flush_plan(wp__flush *f, wp__part *part, wp_error **err)
             at++;
         if (at == f->op_count) {
             wp__finish_op *op = &f->ops[f->op_count++];
-            wp__finish_op_init(op, part->store, &wp__outbox, delivery->finish, &part->owner);
+            wp__finish_op_init(op, part->store, delivery->group->lane->queue, delivery->finish,
+                               &part->owner);
             op->worker = part->worker->name;
             op->reason = delivery->reason;
             op->delay_us = delay_of(delivery);
@@ -129,24 +130,37 @@ static size_t note_changed(wp__flush *f)
     return count;
 }
 
-wp_status wp__flush_look_up(wp__flush *f, wp__part *part, wp_error **err)
+/* Whether the outcome of item `i` is to be looked up in this queue. */
+static bool is_asked(const wp__flush *f, size_t i, const wp__queue *queue)
+{
+    return f->written[i] == WP__NOT_KNOWN && f->items[i]->group->lane->queue == queue;
+}
+
+static wp_status look_up_in(wp__flush *f, wp__part *part, const wp__queue *queue, size_t max,
+                            wp_error **err)
 {
     wp__standing_op op;
-    const size_t count = note_changed(f);
-    wp_status st;
-    if (!count)
-        return WP_OK;
-    st = wp__standing_op_init(&op, part->store, &wp__outbox, count, err);
+    wp_status st = wp__standing_op_init(&op, part->store, queue, max, err);
     for (size_t i = 0; i < f->count && st == WP_OK; i++)
-        if (f->written[i] == WP__NOT_KNOWN)
+        if (is_asked(f, i, queue))
             st = wp__refs_add(&op.refs, f->items[i]->message->seq,
                               f->items[i]->message->claim_number, 0, err);
     if (st == WP_OK)
         st = wp__conn_run(part->pump_conn, &op.base, err);
     for (size_t i = 0; i < f->count && st == WP_OK; i++)
-        if (f->written[i] == WP__NOT_KNOWN)
+        if (is_asked(f, i, queue))
             f->written[i] = judge(f->items[i], wp__standing_op_of(&op, f->items[i]->message));
     wp__op_fini(&op.base);
+    return st;
+}
+
+wp_status wp__flush_look_up(wp__flush *f, wp__part *part, wp_error **err)
+{
+    const size_t count = note_changed(f);
+    wp_status st = WP_OK;
+    for (size_t i = 0; count && i < f->count && st == WP_OK; i++)
+        if (f->written[i] == WP__NOT_KNOWN)
+            st = look_up_in(f, part, f->items[i]->group->lane->queue, count, err);
     return st;
 }
 

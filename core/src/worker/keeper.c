@@ -74,8 +74,9 @@ static wp_delivery *enforce(wp__part *part, int64_t now, int64_t *next)
     return NULL;
 }
 
-/* The leases to renew now, all of one length. */
+/* The leases to renew now, all of one queue and one length. */
 typedef struct renewal {
+    const wp__queue *queue;
     wp_delivery **items;
     bool *lost;
     size_t count;
@@ -86,8 +87,10 @@ static void collect(renewal *r, wp__list *list, int64_t now)
 {
     for (wp_delivery *d = list->first; d; d = d->next) {
         int64_t lease_us = d->group->lane->options.lease_ms * 1000;
-        if (d->renew_at > now || d->timed_out || (r->count && lease_us != r->lease_us))
+        if (d->renew_at > now || d->timed_out ||
+            (r->count && (lease_us != r->lease_us || d->group->lane->queue != r->queue)))
             continue;
+        r->queue = d->group->lane->queue;
         r->lease_us = lease_us;
         r->items[r->count++] = wp_delivery_ref(d);
     }
@@ -199,7 +202,7 @@ static wp_status renew(wp__part *part, const renewal *r, wp_error **err)
     wp__mutex_lock(&part->worker->mutex);
     give_up_at = first_to_end(r, sent_at);
     wp__mutex_unlock(&part->worker->mutex);
-    wp__finish_op_init(&op, part->store, &wp__outbox, WP__FINISH_RENEW, &part->owner);
+    wp__finish_op_init(&op, part->store, r->queue, WP__FINISH_RENEW, &part->owner);
     op.lease_us = r->lease_us;
     op.pass_locked = true;
     for (size_t i = 0; i < r->count && st == WP_OK; i++)

@@ -15,7 +15,8 @@ wp_status wp__part_new(wp__part **out, wp_worker *worker, wp_store *store, const
     atomic_init(&part->refs, 1);
     part->worker = worker;
     part->store = wp__store_ref(store);
-    part->reap_since_us = INT64_MIN;
+    for (size_t i = 0; i < WP__QUEUES; i++)
+        part->reaping[i].since_us = INT64_MIN;
     part->server_offset = INT64_MIN;
     part->heard_at = INT64_MIN / 2;
     wp_id_new(&part->owner);

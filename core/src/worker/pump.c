@@ -206,7 +206,7 @@ static wp_delivery *hold(wp__part *part, wp__group *group, const wp__claim_op *o
         wp__received_free(message);
         return NULL;
     }
-    delivery->topic = wp__worker_topic(part->worker, message->topic);
+    delivery->topic = wp__worker_topic(part->worker, group->lane->queue, message->topic);
     delivery->claimed_at = sent_at;
     delivery->now_us = op->now_us;
     delivery->lease_until = sent_at + op->lease_us;
@@ -251,7 +251,7 @@ static wp_status claim_take(wp__part *part, wp__group *group, wp__claim_op *op, 
 
 static void claim_init(wp__claim_op *op, wp__part *part, const wp__group *group, size_t count)
 {
-    wp__claim_op_init(op, part->store, &wp__outbox);
+    wp__claim_op_init(op, part->store, group->lane->queue);
     op->owner = part->owner;
     op->topics = group->lane->topics;
     op->batch = (int64_t)count;
@@ -411,49 +411,63 @@ void wp__pump_work_made(wp__part *part)
 /* ---- reaping ------------------------------------------------------------------------------ */
 
 /* The same mark for leases: those that ended before it are dealt with. */
-static int64_t reap_since(const wp__part *part, int64_t now)
+static int64_t reap_since(const wp__reaping *reaping, int64_t now)
 {
-    return now >= part->reap_sweep_at ? INT64_MIN : part->reap_since_us;
+    return now >= reaping->sweep_at ? INT64_MIN : reaping->since_us;
 }
 
-static void move_reap_since(wp__part *part, int64_t start)
+static void move_reap_since(wp__part *part, wp__reaping *reaping, int64_t start)
 {
     if (part->server_offset != INT64_MIN)
-        part->reap_since_us = part->server_offset + start - REAP_MARGIN_US;
+        reaping->since_us = part->server_offset + start - REAP_MARGIN_US;
+}
+
+static void note_reaped(wp__part *part, const wp__reap_op *op)
+{
+    wp__part_count(part, WP_COUNTER_REAPED, (int64_t)(op->retried + op->failed));
+    wp__part_count(part, WP_COUNTER_FAILED, (int64_t)(op->failed + op->expired + op->unreadable));
+    WP__LOG(part->worker->log, WP_LOG_INFO, "reaped", WP__F_TEXT("StoreId", part->id),
+            WP__F_TEXT("WorkerId", part->worker->name), WP__F_TEXT("Queue", op->base.queue->name),
+            WP__F_INT("Count", op->retried + op->failed), WP__F_INT("Dead", op->failed),
+            WP__F_INT("Expired", op->expired), WP__F_INT("Unreadable", op->unreadable));
+    part->worked = true;
+    wp__pump_work_made(part);
+}
+
+static wp_status reap_queue(wp__part *part, const wp__queue *queue, wp_error **err)
+{
+    wp__reaping *reaping = &part->reaping[wp__queue_index(queue)];
+    bool more = false;
+    int64_t start = wp__worker_now(part->worker);
+    int64_t since_us = reap_since(reaping, start);
+    /* By the wall clock as it was when it was last found not to have been set: it may be set at any
+     * moment, also between that and this. */
+    int64_t now_us = part->clock_offset + wp__worker_now(part->worker);
+    wp_status st =
+        wp__queue_reap_needed(&more, part->store, part->pump_conn, queue, now_us, since_us, err);
+    while (st == WP_OK && more) {
+        wp__reap_op op;
+        wp__reap_op_init(&op, part->store, queue, part->worker->name, now_us, since_us);
+        st = wp__conn_run(part->pump_conn, &op.base, err);
+        more = wp__reap_op_is_full(&op);
+        if (st == WP_OK)
+            note_reaped(part, &op);
+        wp__op_fini(&op.base);
+    }
+    if (st == WP_OK) {
+        move_reap_since(part, reaping, start);
+        swept(&reaping->sweep_at, since_us, start, wp__worker_now(part->worker));
+    }
+    return st;
 }
 
 static wp_status reap(wp__part *part, wp_error **err)
 {
-    bool more = false;
-    int64_t start = wp__worker_now(part->worker);
-    int64_t since_us = reap_since(part, start);
-    /* By the wall clock as it was when it was last found not to have been set: it may be set at any
-     * moment, also between that and this. */
-    int64_t now_us = part->clock_offset + wp__worker_now(part->worker);
-    wp_status st = wp__queue_reap_needed(&more, part->store, part->pump_conn, &wp__outbox, now_us,
-                                         since_us, err);
-    while (st == WP_OK && more) {
-        wp__reap_op op;
-        wp__reap_op_init(&op, part->store, &wp__outbox, part->worker->name, now_us, since_us);
-        st = wp__conn_run(part->pump_conn, &op.base, err);
-        more = wp__reap_op_is_full(&op);
-        if (st == WP_OK) {
-            wp__part_count(part, WP_COUNTER_REAPED, (int64_t)(op.retried + op.failed));
-            wp__part_count(part, WP_COUNTER_FAILED,
-                           (int64_t)(op.failed + op.expired + op.unreadable));
-            WP__LOG(part->worker->log, WP_LOG_INFO, "reaped", WP__F_TEXT("StoreId", part->id),
-                    WP__F_TEXT("WorkerId", part->worker->name),
-                    WP__F_INT("Count", op.retried + op.failed), WP__F_INT("Dead", op.failed),
-                    WP__F_INT("Expired", op.expired), WP__F_INT("Unreadable", op.unreadable));
-            part->worked = true;
-            wp__pump_work_made(part);
-        }
-        wp__op_fini(&op.base);
-    }
-    if (st == WP_OK) {
-        move_reap_since(part, start);
-        swept(&part->reap_sweep_at, since_us, start, wp__worker_now(part->worker));
-    }
+    static const wp__queue *const queues[] = {&wp__outbox, &wp__timer};
+    wp_status st = WP_OK;
+    for (size_t i = 0; i < sizeof queues / sizeof queues[0] && st == WP_OK; i++)
+        if (queues[i] == &wp__outbox || wp__worker_uses(part->worker, queues[i]))
+            st = reap_queue(part, queues[i], err);
     return st;
 }
 
@@ -557,7 +571,7 @@ static wp_status probe(wp__part *part, wp__group *group, bool *empty, int64_t no
     *empty = false;
     if (group->hungry || group == part->suspicious || !group->lane->topics)
         return WP_OK;
-    st = wp__queue_next_due(&due_in_us, part->store, part->pump_conn, &wp__outbox,
+    st = wp__queue_next_due(&due_in_us, part->store, part->pump_conn, group->lane->queue,
                             group->lane->topics, since_us, err);
     swept(&group->sweep_at, since_us, now, wp__worker_now(part->worker));
     if (st == WP_OK && due_in_us > 0) {

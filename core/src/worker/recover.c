@@ -51,35 +51,36 @@ static const wp__op_class owned_class = {.next = owned_next,
                                          .destroy = owned_destroy,
                                          .single = true};
 
-static bool list_holds(const wp__list *list, const wp__claim_ref *ref)
+static bool list_holds(const wp__list *list, const wp__queue *queue, const wp__claim_ref *ref)
 {
     for (const wp_delivery *d = list->first; d; d = d->next)
-        if (d->message->seq == ref->seq && d->message->claim_number == ref->claim_number)
+        if (d->group->lane->queue == queue && d->message->seq == ref->seq &&
+            d->message->claim_number == ref->claim_number)
             return true;
     return false;
 }
 
 /* Leave those that the part does not hold. The pump alone claims and writes outcomes, so nothing is
  * on its way meanwhile. */
-static void drop_held(wp__part *part, wp__refs *refs)
+static void drop_held(wp__part *part, const wp__queue *queue, wp__refs *refs)
 {
     size_t kept = 0;
     wp__mutex_lock(&part->worker->mutex);
     for (size_t i = 0; i < refs->count; i++) {
         const wp__claim_ref *ref = &refs->items[i];
-        if (!list_holds(&part->ready, ref) && !list_holds(&part->out, ref) &&
-            !list_holds(&part->finished, ref))
+        if (!list_holds(&part->ready, queue, ref) && !list_holds(&part->out, queue, ref) &&
+            !list_holds(&part->finished, queue, ref))
             refs->items[kept++] = *ref;
     }
     wp__mutex_unlock(&part->worker->mutex);
     refs->count = kept;
 }
 
-static wp_status give_back(wp__part *part, wp__refs *refs, wp_error **err)
+static wp_status give_back(wp__part *part, const wp__queue *queue, wp__refs *refs, wp_error **err)
 {
     wp__finish_op op;
     wp_status st;
-    wp__finish_op_init(&op, part->store, &wp__outbox, WP__FINISH_RELEASE, &part->owner);
+    wp__finish_op_init(&op, part->store, queue, WP__FINISH_RELEASE, &part->owner);
     op.refs = *refs;
     *refs = (wp__refs){0};
     st = wp__conn_run(part->pump_conn, &op.base, err);
@@ -94,17 +95,29 @@ static wp_status give_back(wp__part *part, wp__refs *refs, wp_error **err)
     return st;
 }
 
-wp_status wp__recover_claims(wp__part *part, wp_error **err)
+static wp_status recover_queue(wp__part *part, const wp__queue *queue, wp_error **err)
 {
     owned_op op = {.owner = &part->owner};
     wp_status st;
     wp__op_init(&op.base, &owned_class, part->store);
-    op.base.queue = &wp__outbox;
+    op.base.queue = queue;
     st = wp__conn_run(part->pump_conn, &op.base, err);
     if (st == WP_OK)
-        drop_held(part, &op.refs);
+        drop_held(part, queue, &op.refs);
     if (st == WP_OK && op.refs.count)
-        st = give_back(part, &op.refs, err);
+        st = give_back(part, queue, &op.refs, err);
     wp__op_fini(&op.base);
+    return st;
+}
+
+wp_status wp__recover_claims(wp__part *part, wp_error **err)
+{
+    wp_status st = WP_OK;
+    const wp__queue *last = NULL; /* a queue's lanes stand together */
+    for (const wp__lane *lane = part->worker->lanes; lane && st == WP_OK; lane = lane->next) {
+        if (lane->queue != last)
+            st = recover_queue(part, lane->queue, err);
+        last = lane->queue;
+    }
     return st;
 }

@@ -95,12 +95,31 @@ bool wp__worker_clock_was_set(wp_worker *worker, int64_t *offset)
     return true;
 }
 
-wp__topic *wp__worker_topic(const wp_worker *worker, const char *name)
+/* ---- topics by name ----------------------------------------------------------------------- */
+
+/* FNV-1a. */
+static size_t slot_of(const char *name)
 {
-    wp__topic *topic = worker->topics;
-    while (topic && strcmp(topic->name, name) != 0)
-        topic = topic->next;
+    uint32_t hash = UINT32_C(2166136261);
+    for (const unsigned char *byte = (const unsigned char *)name; *byte; byte++)
+        hash = (hash ^ *byte) * UINT32_C(16777619);
+    return (hash ^ hash >> 16) % WP__TOPIC_SLOTS;
+}
+
+wp__topic *wp__worker_topic(const wp_worker *worker, const wp__queue *queue, const char *name)
+{
+    wp__topic *topic = worker->index[slot_of(name)];
+    while (topic && (topic->queue != queue || strcmp(topic->name, name) != 0))
+        topic = topic->same;
     return topic;
+}
+
+bool wp__worker_uses(const wp_worker *worker, const wp__queue *queue)
+{
+    const wp__lane *lane = worker->lanes;
+    while (lane && lane->queue != queue)
+        lane = lane->next;
+    return lane != NULL;
 }
 
 /* ---- made --------------------------------------------------------------------------------- */
@@ -167,10 +186,23 @@ wp_status wp_worker_new(wp_worker **out, wp_store *store, const wp_config *confi
 
 /* ---- registered with ---------------------------------------------------------------------- */
 
-/* Find or add a topic. @locks mutex */
-static wp_status get_topic(wp__topic **out, wp_worker *worker, const char *name, wp_error **err)
+/* The queue of each source. */
+static const wp__queue *const sources[] = {
+    [WP_SOURCE_OUTBOX] = &wp__outbox, [WP_SOURCE_TIMER] = &wp__timer};
+
+wp_source wp_delivery_source(const wp_delivery *delivery)
 {
-    wp__topic *topic = wp__worker_topic(worker, name);
+    size_t source = delivery ? sizeof sources / sizeof sources[0] - 1 : 0;
+    while (source > 0 && sources[source] != delivery->group->lane->queue)
+        source--;
+    return (wp_source)source;
+}
+
+/* Find or add a topic. @locks mutex */
+static wp_status get_topic(wp__topic **out, wp_worker *worker, wp_source source, const char *name,
+                           wp_error **err)
+{
+    wp__topic *topic = wp__worker_topic(worker, sources[source], name);
     if (!topic) {
         topic = calloc(1, sizeof *topic);
         if (topic)
@@ -179,9 +211,12 @@ static wp_status get_topic(wp__topic **out, wp_worker *worker, const char *name,
             free(topic);
             return wp__fail_nomem(err);
         }
+        topic->queue = sources[source];
         topic->options = worker->config->worker;
         topic->next = worker->topics;
         worker->topics = topic;
+        topic->same = worker->index[slot_of(name)];
+        worker->index[slot_of(name)] = topic;
     }
     *out = topic;
     return WP_OK;
@@ -191,8 +226,8 @@ static wp_status check_topic(const wp_worker *worker, wp_source source, const ch
                              wp_error **err)
 {
     wp_status st = wp__worker_check(worker, err);
-    if (st == WP_OK && source != WP_SOURCE_OUTBOX)
-        st = wp__fail(err, WP_E_ARGUMENT, "source is not WP_SOURCE_OUTBOX");
+    if (st == WP_OK && ((size_t)source >= sizeof sources / sizeof sources[0] || !sources[source]))
+        st = wp__fail(err, WP_E_ARGUMENT, "source is %d, not one of wp_source", (int)source);
     if (st == WP_OK)
         st = wp__check_text(NULL, "topic", topic, WP_NAME_MAX, true, err);
     return st;
@@ -214,7 +249,7 @@ wp_status wp_worker_handle(wp_worker *worker, wp_source source, const char *topi
     if (st == WP_OK) {
         wp__mutex_lock(&worker->mutex);
         if ((st = check_new(worker, err)) == WP_OK &&
-            (st = get_topic(&found, worker, topic, err)) == WP_OK && found->handled)
+            (st = get_topic(&found, worker, source, topic, err)) == WP_OK && found->handled)
             st = wp__fail(err, WP_E_STATE, "topic \"%s\" has a handler already", topic);
         if (st == WP_OK) {
             found->handled = true;
@@ -240,7 +275,7 @@ wp_status wp_worker_topic_set(wp_worker *worker, wp_source source, const char *t
         return wp__fail(err, WP_E_ARGUMENT, "%s is NULL", key ? "value" : "key");
     wp__mutex_lock(&worker->mutex);
     if ((st = check_new(worker, err)) == WP_OK &&
-        (st = get_topic(&found, worker, topic, err)) == WP_OK &&
+        (st = get_topic(&found, worker, source, topic, err)) == WP_OK &&
         (st = wp__worker_options_set(&found->options, key, value, err)) == WP_OK)
         found->has_options = true;
     wp__mutex_unlock(&worker->mutex);
@@ -249,14 +284,15 @@ wp_status wp_worker_topic_set(wp_worker *worker, wp_source source, const char *t
 
 /* ---- lanes -------------------------------------------------------------------------------- */
 
-static wp_status add_lane(wp_worker *worker, const wp__worker_options *options, char *topics,
-                          wp_error **err)
+static wp_status add_lane(wp_worker *worker, const wp__queue *queue,
+                          const wp__worker_options *options, char *topics, wp_error **err)
 {
     wp__lane *lane = calloc(1, sizeof *lane);
     if (!lane) {
         free(topics);
         return wp__fail_nomem(err);
     }
+    lane->queue = queue;
     lane->options = *options;
     lane->topics = topics;
     lane->next = worker->lanes;
@@ -264,40 +300,58 @@ static wp_status add_lane(wp_worker *worker, const wp__worker_options *options, 
     return WP_OK;
 }
 
-/* The JSON array of one topic, or (NULL) of all handled ones without options of their own. */
-static char *topics_json(const wp_worker *worker, const wp__topic *only)
+/* The JSON array of one topic, or (NULL) of all of a queue's handled ones without options of their
+ * own; *count gets how many. */
+static wp_status topics_json(char **out, size_t *count, const wp_worker *worker,
+                             const wp__queue *queue, const wp__topic *only, wp_error **err)
 {
     json_t *array = json_array();
-    char *text = NULL;
     bool failed = !array;
     for (const wp__topic *t = worker->topics; t && !failed; t = t->next)
-        if (t->handled && (only ? t == only : !t->has_options))
+        if (t->queue == queue && t->handled && (only ? t == only : !t->has_options))
             failed = json_array_append_new(array, json_string(t->name)) != 0;
-    if (!failed)
-        text = json_dumps(array, JSON_COMPACT);
+    *count = json_array_size(array);
+    *out = failed ? NULL : json_dumps(array, JSON_COMPACT);
     json_decref(array);
-    return text;
+    return *out ? WP_OK : wp__fail_nomem(err);
+}
+
+/* The lanes of one queue: those that need one; its topics without options of their own in the last. */
+static wp_status plan_queue(wp_worker *worker, const wp__queue *queue, wp_error **err)
+{
+    const bool outbox = queue == &wp__outbox;
+    size_t count = 0;
+    bool used = outbox;
+    char *json = NULL;
+    wp_status st;
+    for (wp__topic *t = worker->topics; t; t = t->next) {
+        if (t->queue != queue || !t->handled)
+            continue;
+        used = true;
+        if (t->has_options && ((st = topics_json(&json, &count, worker, queue, t, err)) != WP_OK ||
+                               (st = add_lane(worker, queue, &t->options, json, err)) != WP_OK))
+            return st;
+    }
+    if (!used)
+        return WP_OK;
+    if (worker->config->worker_all_topics)
+        return add_lane(worker, queue, &worker->config->worker, NULL, err);
+    if ((st = topics_json(&json, &count, worker, queue, NULL, err)) != WP_OK)
+        return st;
+    /* some lane there must be */
+    if (count || (outbox && !worker->lanes))
+        return add_lane(worker, queue, &worker->config->worker, json, err);
+    free(json);
+    return WP_OK;
 }
 
 static wp_status plan(wp_worker *worker, wp_error **err)
 {
-    const bool all = worker->config->worker_all_topics;
-    char *json;
     wp_status st = WP_OK;
-    for (wp__topic *t = worker->topics; t && st == WP_OK; t = t->next) {
-        if (!t->handled || !t->has_options)
-            continue;
-        if (!(json = topics_json(worker, t)))
-            st = wp__fail_nomem(err);
-        else
-            st = add_lane(worker, &t->options, json, err);
-    }
-    if (st != WP_OK)
-        return st;
-    json = all ? NULL : topics_json(worker, NULL);
-    if (!json && !all)
-        return wp__fail_nomem(err);
-    return add_lane(worker, &worker->config->worker, json, err);
+    for (size_t i = sizeof sources / sizeof sources[0]; i-- > 0 && st == WP_OK;)
+        if (sources[i])
+            st = plan_queue(worker, sources[i], err);
+    return st;
 }
 
 wp_status wp__worker_plan(wp_worker *worker, wp_error **err)

@@ -24,8 +24,9 @@
 #include "db/store.h"
 #include "queue/queue.h"
 
-/* One topic that was registered, or given options. */
+/* One topic of one queue that was registered, or given options. */
 typedef struct wp__topic {
+    const wp__queue *queue;
     char *name;
     bool handled; /* claimed: it has a handler or is pulled */
     wp_handler_fn fn;
@@ -34,11 +35,13 @@ typedef struct wp__topic {
     bool has_options;
     wp__worker_options options;
     struct wp__topic *next;
+    struct wp__topic *same; /* in one slot of the worker's index */
 } wp__topic;
 
-/* Topics that one statement claims: those without options of their own together, each other one
- * alone. The same for all stores. */
+/* Topics of one queue that one statement claims: those without options of their own together, each
+ * other one alone. The same for all stores. */
 typedef struct wp__lane {
+    const wp__queue *queue;
     char *topics; /* JSON array; NULL: all topics */
     wp__worker_options options;
     size_t out; /* with handlers, of all stores */
@@ -118,7 +121,14 @@ typedef enum wp__worker_state {
     WP__STOPPED
 } wp__worker_state;
 
+/* How far a queue of one store is reaped, see pump.c. */
+typedef struct wp__reaping {
+    int64_t since_us; /* no lease ended before it; INT64_MIN: not known */
+    int64_t sweep_at; /* elapsed time at which to look at all of it again */
+} wp__reaping;
+
 enum {
+    WP__TOPIC_SLOTS = 256,
     WP__COUNTERS = WP_COUNTER_ERRORS + 1,
     WP__FLUSH_COUNT = 500 /* so many outcomes are written without waiting for more */
 };
@@ -140,10 +150,11 @@ struct wp_worker {
     wp__worker_state state;
     bool manual; /* drain or step under way: no pump thread */
     wp__topic *topics;
-    wp__lane *lanes;    /* NULL: not planned yet */
-    wp__part *parts;    /* in the order in which they were added */
-    size_t ready_count; /* of all stores */
-    size_t out_count;   /* of all stores */
+    wp__topic *index[WP__TOPIC_SLOTS]; /* topics by name, once there are lanes */
+    wp__lane *lanes;                   /* NULL: not planned yet */
+    wp__part *parts;                   /* in the order in which they were added */
+    size_t ready_count;                /* of all stores */
+    size_t out_count;                  /* of all stores */
     wp_delivery *cancelled_first, *cancelled_last;
     bool cancels_wanted;
     int calls;           /* host threads inside run(), and the owner: handlers live as long */
@@ -194,8 +205,7 @@ struct wp__part {
     int64_t recheck_at;
     int64_t next_reap;
     int64_t server_offset; /* the server's clock less elapsed time; INT64_MIN: not known */
-    int64_t reap_since_us; /* no lease ended before it; INT64_MIN: not known */
-    int64_t reap_sweep_at;
+    wp__reaping reaping[WP__QUEUES];
     int64_t heard_at;         /* the channel, last */
     int64_t channel_asked_at; /* a signal was sent to hear whether the channel works; 0: none */
     int channel_silent;       /* how many were not heard in a row */
@@ -214,7 +224,9 @@ void wp__worker_unref(wp_worker *worker);
 /* The worker is not NULL, and of this process. */
 wp_status wp__worker_check(const wp_worker *worker, wp_error **err);
 /* @locks mutex */
-wp__topic *wp__worker_topic(const wp_worker *worker, const char *name);
+wp__topic *wp__worker_topic(const wp_worker *worker, const wp__queue *queue, const char *name);
+/* Whether it claims from a queue. */
+bool wp__worker_uses(const wp_worker *worker, const wp__queue *queue);
 /* Start the parts if the worker is new. WP_E_STOPPED; WP_E_STATE in drain or step. */
 wp_status wp__worker_ensure(wp_worker *worker, wp_error **err);
 /* Work out the lanes, and the groups of each part, once, before anything is claimed. */
