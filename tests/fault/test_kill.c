@@ -167,6 +167,81 @@ static void test_worker_killed__effects_in_the_apps_transaction__happen_exactly_
     (void)sqlite3_close(db);
 }
 
+/* ---- a worker of two stores is killed ------------------------------------------------------ */
+
+static int play_pair(const char *path, const char *other)
+{
+    wp_store *store = fault_store(path, brief), *beside;
+    wp_config *config = fault_config(other, brief);
+    wp_worker *worker = fault_worker(store, "any", record, NULL);
+    MUST_OK(wp_config_set(config, "store.id", "beside", &must_err));
+    MUST_OK(wp_store_open(&beside, config, &must_err));
+    MUST_OK(wp_worker_add_store(worker, beside, NULL, &must_err));
+    history = history_open(path);
+    parent_tell();
+    MUST_OK(wp_worker_start(worker, 2, &must_err));
+    parent_await_end();
+    MUST_OK(wp_worker_stop(NULL, worker, PATIENCE_MS, &must_err));
+    wp_worker_free(worker);
+    wp_config_free(config);
+    wp_store_close(beside);
+    wp_store_close(store);
+    return 0;
+}
+
+/* Each message of both stores is done; each claim of it was handled at most once. */
+static void check_pair(const char *const *paths, int64_t total)
+{
+    int64_t *last = calloc((size_t)total, sizeof *last);
+    size_t count = 0;
+    event *events = history_read(&count, paths[0]);
+    assert_non_null(last);
+    for (size_t i = 0; i < count; i++) {
+        assert_in_range(events[i].number, 0, total - 1);
+        assert_true(events[i].claim > last[events[i].number]);
+        last[events[i].number] = events[i].claim;
+    }
+    for (int64_t i = 0; i < total; i++)
+        assert_true(last[i] > 0);
+    assert_int_equal(count_of(paths[0], DONE) + count_of(paths[1], DONE), total);
+    assert_int_equal(count_of(paths[0], UNFINISHED) + count_of(paths[1], UNFINISHED), 0);
+    free(events);
+    free(last);
+}
+
+/* proves: MDB-001 */
+static void test_worker_of_two_stores_killed__each_message_of_both_is_finished(void **state)
+{
+    const place *p = *state;
+    char other[128];
+    const char *const paths[] = {p->path, other};
+    wp_store *stores[2];
+    child worker;
+    int held = 0;
+    (void)snprintf(other, sizeof other, "%s.beside", p->path);
+    fault_deploy(other);
+    for (int i = 0; i < 2; i++)
+        stores[i] = fault_store(paths[i], "");
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < 2 * BATCH; i++) {
+            char number[16];
+            (void)snprintf(number, sizeof number, "%d", round * 2 * BATCH + i);
+            (void)fault_enqueue(stores[i % 2], "any", number);
+        }
+        worker = child_start("pair", p->path, other);
+        MUST(child_hear(&worker));
+        kill_soon(&worker);
+        held += count_of(paths[0], HELD) > 0 && count_of(paths[1], HELD) > 0;
+    }
+    worker = child_start("pair", p->path, other);
+    AWAIT(count_of(paths[0], UNFINISHED) + count_of(paths[1], UNFINISHED) == 0);
+    assert_ended_well(&worker);
+    check_pair(paths, ROUNDS * 2 * BATCH);
+    assert_true(held > 0); /* or the kills came at the wrong moments */
+    for (int i = 0; i < 2; i++)
+        wp_store_close(stores[i]);
+}
+
 /* ---- the app is killed -------------------------------------------------------------------- */
 
 /* Note in a file that survives this process what became of an order. */
@@ -430,14 +505,18 @@ static void test_reap__claims_that_ended_together__come_due_apart(void **state)
     wp_store_close(store);
 }
 
-static const role roles[] = {
-    {"worker", play_worker}, {"app", play_app}, {"victim", play_victim}, {"crowd", play_crowd}};
+static const role roles[] = {{"worker", play_worker},
+                             {"pair", play_pair},
+                             {"app", play_app},
+                             {"victim", play_victim},
+                             {"crowd", play_crowd}};
 
 static int suite(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_DATABASE(test_worker_killed__between_claim_and_ack__each_message_is_finished_once),
         WITH_DATABASE(test_worker_killed__effects_in_the_apps_transaction__happen_exactly_once),
+        WITH_DATABASE(test_worker_of_two_stores_killed__each_message_of_both_is_finished),
         WITH_DATABASE(test_app_killed__between_write_and_commit__orders_and_events_agree),
         WITH_DATABASE(test_reap__claims_that_ended_together__come_due_apart),
         WITH_DATABASE(test_handler_aborts_the_process__neighbours__lose_one_attempt_and_no_more),

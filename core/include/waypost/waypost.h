@@ -10,6 +10,7 @@
 #include <waypost/config.h>
 #include <waypost/op.h>
 #include <waypost/outbox.h>
+#include <waypost/router.h>
 #include <waypost/store.h>
 #include <waypost/timer.h>
 #include <waypost/worker.h>

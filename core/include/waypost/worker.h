@@ -11,10 +11,11 @@
 #define WAYPOST_WORKER_H
 
 #include <waypost/outbox.h>
+#include <waypost/router.h>
 
 WP_BEGIN_DECLS
 
-/** A worker on one store. Thread-safe but for wp_worker_free(). */
+/** A worker on one store or several. Thread-safe but for wp_worker_free(). */
 typedef struct wp_worker wp_worker;
 
 /** One message on its way through a handler. Thread-safe, counted by reference. */
@@ -54,6 +55,51 @@ WP_API wp_status wp_worker_new(wp_worker **out, wp_store *store, const wp_config
 /** Stop with no time to wait, if it was not stopped, and free. Deliveries that are still out stay
  * valid; finishing them gives WP_E_STOPPED. Not from inside a handler. */
 WP_API void wp_worker_free(WP_OWN wp_worker *worker);
+
+/* ---- several stores ------------------------------------------------------------------------ */
+
+/** Make a worker on all stores that a router has, now and later. Its handlers serve all of them, and
+ * `worker.concurrency` is for all together. A store that cannot be reached, or is slow, holds up none of
+ * the others; the worker tries it again and again.
+ * @param config  `worker.*` and `log.*` options; NULL: the defaults. Its clock must be the stores'. */
+WP_API wp_status wp_worker_new_on_router(wp_worker **out, wp_router *router,
+                                         const wp_config *config, wp_error **err);
+/** Add a store, before the start or while the worker runs.
+ * @param id  names it in logs, counters and deliveries, 255 characters at most; NULL: its `store.id`
+ * @return WP_OK; WP_E_STATE: the worker has a store of this id; WP_E_ARGUMENT: id, or the store goes by
+ *         another clock; WP_E_STOPPED. */
+WP_API wp_status wp_worker_add_store(wp_worker *worker, wp_store *store, const char *id,
+                                     wp_error **err);
+/** Remove a store: claim no more from it, give unstarted work back at once, let its running handlers
+ * finish, write their outcomes. Returns by the deadline; the other stores go on. A handler may call it:
+ * it is not waited for. The id is free at once.
+ * @param abandoned    may be NULL; gets the number of deliveries that were still running
+ * @param deadline_ms  0 to 86,400,000
+ * @return WP_OK; WP_E_NOT_FOUND: the worker has no such store; WP_E_RANGE; WP_E_STOPPED. */
+WP_API wp_status wp_worker_remove_store(size_t *abandoned, wp_worker *worker, const char *id,
+                                        int64_t deadline_ms, wp_error **err);
+
+/** Stores that have messages ready for the next free handler. Valid during the call that shows it. */
+typedef struct wp_candidates wp_candidates;
+/** How many: at least two. */
+WP_API size_t wp_candidates_count(const wp_candidates *candidates);
+/** The store's id. Those that waited longest for their turn come first. NULL: no such index. */
+WP_API const char *wp_candidates_store_id(const wp_candidates *candidates, size_t index);
+/** How many messages of it are claimed and wait. */
+WP_API size_t wp_candidates_ready(const wp_candidates *candidates, size_t index);
+/** How many of its messages are with handlers. */
+WP_API size_t wp_candidates_running(const wp_candidates *candidates, size_t index);
+/** Chooses whose message goes to the next free handler: an index; any other number leaves it to the
+ * worker. Called by the threads that take deliveries, several at once, with no lock held. */
+typedef size_t (*wp_select_fn)(const wp_candidates *candidates, void *user);
+/** Choose stores by a function of the app's instead of `worker.selection`, before the worker runs.
+ * `destroy(user)` runs exactly once, when the worker and the last call are gone, also when this call
+ * fails.
+ * @return WP_OK; WP_E_ARGUMENT: fn is NULL; WP_E_STATE: running, or there is one. */
+WP_API wp_status wp_worker_set_selector(wp_worker *worker, wp_select_fn fn, void *user,
+                                        void (*destroy)(void *user), wp_error **err);
+
+/* ---- handlers ------------------------------------------------------------------------------ */
 
 /** Register the handler of a topic, before the worker runs.
  * `destroy(user)` runs exactly once, when the worker and the last call are gone, also when this
@@ -120,8 +166,10 @@ typedef enum wp_counter {
     WP_COUNTER_ERRORS = 10 /**< database errors met */
 } wp_counter;
 
-/** Read a counter. @threads any */
+/** Read a counter, of all stores together, those that are gone too. @threads any */
 WP_API int64_t wp_worker_counter(const wp_worker *worker, wp_counter counter);
+/** Read a counter of one store, from when it was added; 0: there is no such store. @threads any */
+WP_API int64_t wp_worker_store_counter(wp_worker *worker, const char *store_id, wp_counter counter);
 
 /* ---- deliveries --------------------------------------------------------------------------- */
 
@@ -130,6 +178,10 @@ WP_API const wp_received *wp_delivery_message(const wp_delivery *delivery);
 
 /** Where it comes from. */
 WP_API wp_source wp_delivery_source(const wp_delivery *delivery);
+/** The store that it came from. Borrowed until the delivery is freed. */
+WP_API wp_store *wp_delivery_store(const wp_delivery *delivery);
+/** The id of that store, as the worker knows it. Borrowed until the delivery is freed. */
+WP_API const char *wp_delivery_store_id(const wp_delivery *delivery);
 
 /** Why a handler should stop. */
 typedef enum wp_cancel {

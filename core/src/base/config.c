@@ -43,6 +43,8 @@ typedef struct property {
 
 static const choice sync_choices[] = {
     {"normal", WP__SYNC_NORMAL}, {"full", WP__SYNC_FULL}, {NULL, 0}};
+static const choice selection_choices[] = {
+    {"round-robin", WP__SELECT_ROUND_ROBIN}, {"drain-first", WP__SELECT_DRAIN_FIRST}, {NULL, 0}};
 static const choice level_choices[] = {{"debug", WP_LOG_DEBUG},     {"info", WP_LOG_INFO},
                                        {"warning", WP_LOG_WARNING}, {"error", WP_LOG_ERROR},
                                        {"off", WP__LOG_OFF},        {NULL, 0}};
@@ -128,6 +130,16 @@ static const property properties[] = {
      "The time between looks for expired claims, in milliseconds."},
     {"worker.wakeups", PROP_BOOL, AT(wakeups), 0, 1, "true", NULL, false,
      "Use wake-up channels where there are any. Off: poll only."},
+    {"worker.selection", PROP_ENUM, AT(selection), 0, 0, "round-robin", selection_choices, false,
+     "With several stores, whose message goes to the next free handler: `round-robin`, each store "
+     "in "
+     "turn; `drain-first`, one store until it has no more, then the next one."},
+    {"worker.turn", PROP_INT, AT(turn), 1, 10000, "1", NULL, false,
+     "With `round-robin`, how many messages of a store are handed out before it is the next one's "
+     "turn."},
+    {"worker.discovery_interval_ms", PROP_INT, AT(discovery_ms), 100, DAY_MS, "300000", NULL, false,
+     "The time between looks for new, changed and removed stores, where the app discovers them, in "
+     "milliseconds."},
 };
 
 enum { PROPERTY_COUNT = sizeof properties / sizeof properties[0] };
@@ -516,6 +528,26 @@ wp_status wp_config_get(char **out, const wp_config *config, const char *key, wp
         return wp__fail_nomem(err);
     *out = taken;
     return WP_OK;
+}
+
+bool wp__config_is_same_store(const wp_config *a, const wp_config *b)
+{
+    bool same = a->clock == b->clock;
+    for (size_t i = 0; i < PROPERTY_COUNT && same; i++) {
+        const property *prop = &properties[i];
+        wp__buf texts[2] = {{0}, {0}};
+        char *taken[2];
+        if (strncmp(prop->key, "store.", strlen("store.")) != 0)
+            continue;
+        add_value(&texts[0], (const char *)a + prop->offset, prop);
+        add_value(&texts[1], (const char *)b + prop->offset, prop);
+        taken[0] = wp__buf_take(&texts[0]);
+        taken[1] = wp__buf_take(&texts[1]);
+        same = taken[0] && taken[1] && strcmp(taken[0], taken[1]) == 0;
+        free(taken[0]);
+        free(taken[1]);
+    }
+    return same;
 }
 
 wp_status wp__worker_options_set(wp__worker_options *options, const char *key, const char *value,

@@ -10,6 +10,7 @@
 #include "base/log.h"
 
 enum { WP__SYNC_NORMAL = 0, WP__SYNC_FULL = 1 };
+enum { WP__SELECT_ROUND_ROBIN = 0, WP__SELECT_DRAIN_FIRST = 1 };
 
 /* worker.*: the defaults of all topics, or one topic's own. */
 typedef struct wp__worker_options {
@@ -47,6 +48,9 @@ struct wp_config {
     int64_t flush_ms;       /* how long a finished delivery may wait for company */
     int64_t reap_ms;        /* between looks for expired leases */
     bool wakeups;           /* use wake-up channels; off: poll only */
+    int64_t selection;      /* WP__SELECT_* */
+    int64_t turn;           /* deliveries of one store before the next one's */
+    int64_t discovery_ms;   /* read by those who discover stores: the bindings, apps */
 
     wp__log_sink *log_sink; /* of wp_config_set_log(); NULL: JSON lines on stderr */
     wp_clock *clock;        /* NULL: the system's */
@@ -54,6 +58,10 @@ struct wp_config {
 
 /* A deep copy; shares log callback (destroy once) and clock. NULL gives the defaults. */
 wp_status wp__config_copy(wp_config **out, const wp_config *config, wp_error **err);
+
+/* Whether all `store.*` options and the clock are the same, so that a store opened with the one serves
+ * for the other. */
+bool wp__config_is_same_store(const wp_config *a, const wp_config *b);
 
 /* The log a store opened with this configuration writes to: a new reference. */
 wp_status wp__config_log(wp__log **out, const wp_config *config, wp_error **err);

@@ -94,6 +94,16 @@ void wp_delivery_free(wp_delivery *delivery)
     wp__worker_unref(worker);
 }
 
+wp_store *wp_delivery_store(const wp_delivery *delivery)
+{
+    return delivery ? delivery->part->store : NULL;
+}
+
+const char *wp_delivery_store_id(const wp_delivery *delivery)
+{
+    return delivery ? delivery->part->id : "";
+}
+
 const wp_received *wp_delivery_message(const wp_delivery *delivery)
 {
     return delivery ? delivery->message : NULL;
@@ -124,13 +134,9 @@ void wp__delivery_cancel(wp_delivery *delivery, wp_cancel cancel)
     wp__cond_signal(&worker->cancels);
 }
 
-static void unhold(wp_delivery *delivery)
+static void smooth(int64_t *average, int64_t value)
 {
-    wp__part *part = delivery->part;
-    delivery->group->held--;
-    part->held--;
-    if (part->suspect == delivery)
-        part->suspect = NULL;
+    *average = *average < 0 ? value : (*average * 7 + value) / 8;
 }
 
 /* Leave the handler's hands: counts, and what handlers cost. */
@@ -143,10 +149,11 @@ static void leave_out(wp_delivery *delivery)
     worker->out_count--;
     group->lane->out--;
     group->out--;
-    unhold(delivery);
+    wp__share_unhold(delivery);
     if (took < 0)
         took = 0;
-    group->service_us = group->service_us < 0 ? took : (group->service_us * 7 + took) / 8;
+    smooth(&group->service_us, took);
+    smooth(&group->lane->service_us, took);
     if (worker->ready_count) /* a place came free for one that waits */
         wp__cond_signal(&worker->available);
 }
@@ -159,9 +166,8 @@ void wp__delivery_end(wp_delivery *delivery, wp__finish_kind kind, const char *r
     if (delivery->state == WP__OUT) {
         leave_out(delivery);
     } else if (delivery->state == WP__READY) {
-        wp__list_remove(&part->ready, delivery);
-        part->worker->ready_count--;
-        unhold(delivery);
+        wp__share_unready(delivery);
+        wp__share_unhold(delivery);
     }
     delivery->state = WP__FINISHED;
     delivery->finish = kind;

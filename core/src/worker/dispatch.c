@@ -39,8 +39,7 @@ static wp_delivery *hand_out(wp_delivery *delivery, int64_t now)
 {
     wp__part *part = delivery->part;
     wp__group *group = delivery->group;
-    wp__list_remove(&part->ready, delivery);
-    part->worker->ready_count--;
+    wp__share_unready(delivery);
     wp__list_push(&part->out, delivery);
     delivery->state = WP__OUT;
     delivery->out_at = now;
@@ -72,14 +71,30 @@ static wp_delivery *take_from(wp__part *part, int64_t now)
     return NULL;
 }
 
+/* @locks mutex */
+static bool has_place(const wp_worker *worker)
+{
+    return worker->ready_count && worker->out_count < (size_t)worker->config->worker.concurrency;
+}
+
 wp_delivery *wp__dispatch_take(wp_worker *worker)
 {
-    int64_t now = wp__worker_now(worker);
     wp_delivery *taken = NULL;
-    if (worker->out_count >= (size_t)worker->config->worker.concurrency)
+    wp__part *part = NULL;
+    int64_t now;
+    if (has_place(worker))
+        part = wp__share_select(worker); /* other threads may have come in between */
+    now = wp__worker_now(worker);
+    if (!has_place(worker))
         return NULL;
-    for (wp__part *part = worker->parts; part && !taken; part = part->next)
+    if (part)
         taken = take_from(part, now);
+    for (wp__part *next, *p = worker->turn_first; p && !taken; p = next) {
+        next = p->turn_next;
+        taken = take_from(p, now);
+    }
+    if (taken)
+        wp__share_took_turn(taken->part);
     return taken;
 }
 
@@ -101,8 +116,15 @@ wp_status wp_worker_next(wp_delivery **out, wp_worker *worker, int64_t timeout_m
             return st;
         wp__mutex_lock(&worker->mutex);
     }
-    while (worker->state == WP__RUNNING && !(delivery = wp__dispatch_take(worker)) && !timed_out)
-        timed_out = !wp__cond_wait_until(&worker->available, &worker->mutex, deadline);
+    while (worker->state == WP__RUNNING && !(delivery = wp__dispatch_take(worker)) && !timed_out) {
+        if (worker->to_sweep) {
+            wp__mutex_unlock(&worker->mutex);
+            wp__worker_sweep(worker);
+            wp__mutex_lock(&worker->mutex);
+        } else {
+            timed_out = !wp__cond_wait_until(&worker->available, &worker->mutex, deadline);
+        }
+    }
     if (!delivery)
         st = worker->state == WP__RUNNING
                  ? wp__fail(err, WP_E_TIMEOUT, "nothing came within the time")

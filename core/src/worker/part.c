@@ -2,31 +2,25 @@
 /* A worker's part for one store: made, started, freed. */
 #include <stdlib.h>
 
-#include "base/text.h"
 #include "worker/worker.h"
 
-wp_status wp__part_new(wp__part **out, wp_worker *worker, wp_store *store, const char *id,
-                       wp_error **err)
+wp_status wp__part_new(wp__part **out, wp_worker *worker, wp__place *place, wp_error **err)
 {
-    wp_status st = WP_OK;
+    wp_status st;
     wp__part *part = calloc(1, sizeof *part);
     if (!part)
         return wp__fail_nomem(err);
     atomic_init(&part->refs, 1);
     part->worker = worker;
-    part->store = wp__store_ref(store);
     for (size_t i = 0; i < WP__QUEUES; i++)
         part->reaping[i].since_us = INT64_MIN;
+    part->place = wp__place_ref(place);
+    part->id = wp__place_id(place);
     part->server_offset = INT64_MIN;
     part->heard_at = INT64_MIN / 2;
     wp_id_new(&part->owner);
     wp__cond_init(&part->keep, worker->clock);
-    part->id = wp__text_dup(id ? id : wp_store_id(store));
-    if (!part->id)
-        st = wp__fail_nomem(err);
-    if (st == WP_OK)
-        st = wp__waiter_new(&part->waiter, worker->clock, err);
-    if (st != WP_OK) {
+    if ((st = wp__waiter_new(&part->waiter, worker->clock, err)) != WP_OK) {
         wp__part_unref(part);
         return st;
     }
@@ -53,8 +47,7 @@ void wp__part_unref(wp__part *part)
     }
     wp__waiter_free(part->waiter);
     wp__cond_destroy(&part->keep);
-    free(part->id);
-    wp__store_unref(part->store);
+    wp__place_unref(part->place);
     free(part);
 }
 
@@ -70,6 +63,7 @@ static wp_status add_group(wp__part *part, wp__lane *lane, wp_error **err)
     if (!group)
         return wp__fail_nomem(err);
     group->lane = lane;
+    group->part = part;
     group->service_us = -1;
     group->hungry = true;
     group->since_us = INT64_MIN;
@@ -93,11 +87,7 @@ wp_status wp__part_plan(wp__part *part, wp_error **err)
 wp_status wp__part_start(wp__part *part, wp_error **err)
 {
     wp_worker *worker = part->worker;
-    const char *path = wp__store_watch_path(part->store);
-    const bool wakeups = worker->config->wakeups;
     wp_status st;
-    part->watching = wakeups && path && wp__waiter_watch(part->waiter, path);
-    part->listens = wakeups && wp__store_listens(part->store);
     (void)wp__worker_clock_was_set(worker, &part->clock_offset);
     wp__worker_ref(worker);
     wp__part_ref(part);
@@ -109,12 +99,8 @@ wp_status wp__part_start(wp__part *part, wp_error **err)
         part->state = WP__NEW;
         wp__part_unref(part);
         wp__worker_unref(worker);
-        return st;
     }
-    part->listening = wakeups;
-    if (part->listening)
-        wp__store_listen(part->store, &part->listener);
-    return WP_OK;
+    return st;
 }
 
 /* A handler stopped the worker, and has returned. @locks mutex */
@@ -131,6 +117,10 @@ void wp__part_thread_ended(wp__part *part)
 {
     if (part->state == WP__STOPPING && !part->pump_running && !part->keeper_running)
         part->state = WP__STOPPED;
+    if (part->removed) {
+        part->worker->to_sweep = true;
+        wp__cond_signal(&part->worker->available);
+    }
     note_stopped(part->worker);
     wp__cond_broadcast(&part->worker->settled);
     wp__cond_broadcast(&part->worker->cancels);

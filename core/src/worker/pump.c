@@ -8,18 +8,17 @@
 #include "worker/worker.h"
 
 enum {
-    PREFETCH_HORIZON_US = 1000000, /* nothing should wait in memory longer than this */
-    PREFETCH_BYTES = 16 << 20,     /* nor more than this */
-    CLOCK_SET_GRACE_US = 5000000,  /* for keepers to renew after the wall clock was set */
-    SINCE_MARGIN_US = 50000,       /* transactions may commit so much later than they wrote */
-    REAP_MARGIN_US = 10000000,     /* and claims */
-    SWEEP_SHARE = 20,              /* looking behind it takes no more than 1/this of the time */
-    UNSURE_US = 5000000,           /* a server that lost its client may commit so much later */
-    CHANNEL_TRUST_US = 30000000,   /* a channel that was heard is believed in for so long */
-    CHANNEL_ANSWER_US = 1000000,   /* a signal that was not heard by then is not heard */
-    CHANNEL_SILENT_MAX = 3,        /* so many in a row: connect and listen anew */
-    ALONE_US = 5000000,            /* a message that kills its process does so within this */
+    CLOCK_SET_GRACE_US = 5000000, /* for keepers to renew after the wall clock was set */
+    SINCE_MARGIN_US = 50000,      /* transactions may commit so much later than they wrote */
+    REAP_MARGIN_US = 10000000,    /* and claims */
+    SWEEP_SHARE = 20,             /* looking behind it takes no more than 1/this of the time */
+    UNSURE_US = 5000000,          /* a server that lost its client may commit so much later */
+    CHANNEL_TRUST_US = 30000000,  /* a channel that was heard is believed in for so long */
+    CHANNEL_ANSWER_US = 1000000,  /* a signal that was not heard by then is not heard */
+    CHANNEL_SILENT_MAX = 3,       /* so many in a row: connect and listen anew */
+    ALONE_US = 5000000,           /* a message that kills its process does so within this */
     HEARD_POLL_US = 5000,     /* after a signal: polls from this on, for those who commit later */
+    NO_PLACE_US = 1000000,    /* without a place: looks again after this */
     RECHECK_FIRST_US = 100,   /* after a change of the file was announced; each time doubled */
     RECHECK_MAX_US = 2000000, /* all of it takes twice as long: a disk may be slow to sync */
     BACKOFF_FIRST_US = 50000,
@@ -28,49 +27,10 @@ enum {
 
 /* ---- claims ------------------------------------------------------------------------------- */
 
-/* So many messages of the size that was met lately are as much as is kept in memory ahead. */
-static int64_t fit_in_memory(const wp__group *group)
-{
-    return group->message_bytes ? PREFETCH_BYTES / group->message_bytes : INT64_MAX;
-}
-
-/* How many messages a group may hold: those being handled, and a store ahead that handlers will
- * use up soon, judged by how long they take and how large they are. @locks mutex */
-static size_t capacity(const wp__group *group)
-{
-    const wp__worker_options *o = &group->lane->options;
-    int64_t horizon = o->lease_ms * 1000 / 4;
-    int64_t ahead = 2 * o->batch_size;
-    if (horizon > PREFETCH_HORIZON_US)
-        horizon = PREFETCH_HORIZON_US;
-    if (group->service_us < 0)
-        ahead = 0;
-    else if (group->service_us > 0 && o->concurrency * horizon / group->service_us < ahead)
-        ahead = o->concurrency * horizon / group->service_us;
-    if (ahead > fit_in_memory(group))
-        ahead = fit_in_memory(group);
-    return (size_t)(o->concurrency + ahead);
-}
-
-/* How many to claim for a group now; 0: not yet. @locks mutex */
-static size_t wanted(const wp__group *group)
-{
-    size_t room = capacity(group);
-    size_t batch = (size_t)group->lane->options.batch_size;
-    if (group->held >= room)
-        return 0;
-    room -= group->held;
-    if ((int64_t)batch > fit_in_memory(group))
-        batch = fit_in_memory(group) > 0 ? (size_t)fit_in_memory(group) : 1;
-    /* Wait for room for a whole batch, unless handlers would run dry. */
-    if (room < batch && group->held > group->out + (size_t)group->lane->options.concurrency / 2)
-        return 0;
-    return room < batch ? room : batch;
-}
-
 bool wp__pump_wants(const wp__group *group)
 {
-    return atomic_load_explicit(&group->hungry, memory_order_relaxed) && wanted(group) > 0;
+    return atomic_load_explicit(&group->hungry, memory_order_relaxed) &&
+           wp__share_wanted(group) > 0;
 }
 
 /* @locks mutex */
@@ -212,10 +172,8 @@ static wp_delivery *hold(wp__part *part, wp__group *group, const wp__claim_op *o
     delivery->lease_until = sent_at + op->lease_us;
     delivery->renew_at = sent_at + op->lease_us * 6 / 10;
     delivery->state = WP__READY;
-    wp__list_push(&part->ready, delivery);
-    part->worker->ready_count++;
-    group->held++;
-    part->held++;
+    wp__share_ready(delivery);
+    wp__share_hold(delivery);
     return delivery;
 }
 
@@ -263,6 +221,17 @@ static void claim_init(wp__claim_op *op, wp__part *part, const wp__group *group,
 
 /* ---- errors ------------------------------------------------------------------------------- */
 
+static void set_failing(wp__part *part, bool failing)
+{
+    if (part->failing == failing) /* nobody else writes it */
+        return;
+    wp__mutex_lock(&part->worker->mutex);
+    part->failing = failing;
+    if (part->worker->draining == part)
+        wp__share_freed(part->worker, 1);
+    wp__mutex_unlock(&part->worker->mutex);
+}
+
 static void met_error(wp__part *part, const wp_error *err)
 {
     int64_t backoff = part->error_backoff_us;
@@ -272,10 +241,36 @@ static void met_error(wp__part *part, const wp_error *err)
     part->error_backoff_us = backoff;
     backoff -= (int64_t)(wp__random() % (uint64_t)(backoff / 4));
     part->error_until = wp__worker_now(part->worker) + backoff;
+    set_failing(part, true);
     wp__part_count(part, WP_COUNTER_ERRORS, 1);
     WP__LOG(part->worker->log, WP_LOG_WARNING, "database error, will try again",
             WP__F_TEXT("StoreId", part->id), WP__F_TEXT("WorkerId", part->worker->name),
             WP__F_TEXT("Exception", wp_error_message(err)));
+}
+
+/* Hear of new work from now on, before the first look for it. */
+static void tune_in(wp__part *part)
+{
+    const char *path = wp__store_watch_path(part->store);
+    part->watching = path && wp__waiter_watch(part->waiter, path);
+    part->listens = wp__store_listens(part->store);
+    part->listening = true;
+    wp__store_listen(part->store, &part->listener);
+}
+
+/* The pump opens the store: it may take long, and fail for now. */
+static wp_status open_store(wp__part *part, wp_error **err)
+{
+    wp_store *store = NULL;
+    wp_status st = WP_OK;
+    if (!part->store && (st = wp__place_open(&store, part->place, err)) == WP_OK) {
+        wp__mutex_lock(&part->worker->mutex);
+        part->store = store;
+        wp__mutex_unlock(&part->worker->mutex);
+    }
+    if (st == WP_OK && !part->listening && !part->worker->manual && part->worker->config->wakeups)
+        tune_in(part);
+    return st;
 }
 
 static wp_status connect_pump(wp__part *part, wp_error **err)
@@ -285,6 +280,8 @@ static wp_status connect_pump(wp__part *part, wp_error **err)
     if (wp__conn_is_sound(part->pump_conn))
         return WP_OK;
     wp__pump_close(part);
+    if ((st = open_store(part, err)) != WP_OK)
+        return st;
     if ((st = wp__store_connect(&conn, part->store, WP__OPEN_WORKER, err)) != WP_OK)
         return st;
     if (conn->driver->change_number)
@@ -549,7 +546,7 @@ static wp__group *choose_group(wp__part *part, int64_t now, size_t *count, int64
         return part->suspicious;
     }
     do {
-        size_t want = wanted(group);
+        size_t want = wp__share_wanted(group);
         if (want && (group->hungry || group->next_poll_us <= now)) {
             part->first_group = group->next ? group->next : part->groups;
             *count = want;
@@ -585,6 +582,34 @@ static wp_status probe(wp__part *part, wp__group *group, bool *empty, int64_t no
     return st;
 }
 
+/* The other stores hold all that may be held. There is work, and it is not asked for again until a
+ * place comes free, or may have been overlooked. @locks mutex */
+static void no_place(wp__group *group, int64_t now, int64_t *deadline)
+{
+    group->hungry = true;
+    if (now + NO_PLACE_US < *deadline)
+        *deadline = now + NO_PLACE_US;
+}
+
+/* A claim was answered or failed. */
+static void claim_end(wp__part *part, wp__group *group, bool answered, size_t claimed, size_t count)
+{
+    const int64_t now = wp__worker_now(part->worker);
+    bool idle = false;
+    wp__mutex_lock(&part->worker->mutex);
+    if (answered) {
+        bool ask = claimed || (group->hungry && group->lane->topics);
+        group_found(group, claimed, count);
+        if (!group->hungry && ask)
+            group->next_poll_us = now; /* a probe will tell when the next one is due */
+        idle = !group->hungry && !ask;
+    }
+    wp__share_answered(part);
+    wp__mutex_unlock(&part->worker->mutex);
+    if (idle)
+        group_idle(part, group, now, INT64_MAX);
+}
+
 /* Do what is due; *deadline gets when there will be something to do without a signal. */
 static wp_status round_once(wp__part *part, int64_t *deadline, bool *did, wp_error **err)
 {
@@ -593,7 +618,7 @@ static wp_status round_once(wp__part *part, int64_t *deadline, bool *did, wp_err
     size_t count = 0;
     size_t claimed = 0;
     bool empty = false;
-    int64_t now = wp__worker_now(part->worker);
+    const int64_t now = wp__worker_now(part->worker);
     bool reconnected = !wp__conn_is_sound(part->pump_conn);
     wp_status st;
     *did = false;
@@ -616,26 +641,19 @@ static wp_status round_once(wp__part *part, int64_t *deadline, bool *did, wp_err
         group = NULL;
     }
     wp__mutex_lock(&part->worker->mutex);
+    if (group && !(count = wp__share_ask(group, count, now))) {
+        no_place(group, now, deadline);
+        group = NULL;
+    }
     if (wp__flush_is_due(part, now, deadline) || (group && part->finished.count))
         st = wp__flush_take(&f, part, err);
     wp__mutex_unlock(&part->worker->mutex);
-    if (st != WP_OK || (!f.count && !group))
-        return st;
-    *did = true;
-    st = transact(part, &f, group, count, &claimed, err);
-    if (st == WP_OK && group) {
-        bool ask;
-        bool hungry;
-        wp__mutex_lock(&part->worker->mutex);
-        ask = claimed || (group->hungry && group->lane->topics);
-        group_found(group, claimed, count);
-        hungry = group->hungry;
-        if (!hungry && ask)
-            group->next_poll_us = now; /* a probe will tell when the next one is due */
-        wp__mutex_unlock(&part->worker->mutex);
-        if (!hungry && !ask)
-            group_idle(part, group, now, INT64_MAX);
+    if (st == WP_OK && (f.count || group)) {
+        *did = true;
+        st = transact(part, &f, group, count, &claimed, err);
     }
+    if (group)
+        claim_end(part, group, st == WP_OK, claimed, count);
     return st;
 }
 
@@ -760,9 +778,11 @@ void *wp__pump_main(void *arg)
         if (round_once(part, &deadline, &did, &err) != WP_OK) {
             met_error(part, err);
             wp_error_free(err);
-        } else if (!did) {
-            sleep_until(part, deadline);
+            continue;
         }
+        set_failing(part, false);
+        if (!did)
+            sleep_until(part, deadline);
     }
     give_up_rest(part);
     wp__pump_close(part);

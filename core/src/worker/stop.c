@@ -7,7 +7,7 @@
 enum { GRACE_US = 200000 }; /* for internal threads to end once they are interrupted */
 
 /* Claim no more; what was not started goes back; handlers are told. @locks mutex */
-static void begin_stop_part(wp__part *part)
+void wp__part_begin_stop(wp__part *part)
 {
     if (part->state == WP__NEW)
         part->state = WP__STOPPED;
@@ -18,6 +18,7 @@ static void begin_stop_part(wp__part *part)
         for (wp_delivery *d = part->out.first; d; d = d->next)
             if (wp_delivery_cancelled(d) == WP_CANCEL_NONE)
                 wp__delivery_cancel(d, WP_CANCEL_STOP);
+        wp__share_left(part);
     }
     wp__waiter_signal(part->waiter);
     wp__cond_signal(&part->keep);
@@ -31,7 +32,7 @@ static void begin_stop(wp_worker *worker)
     if (worker->state == WP__RUNNING)
         worker->state = WP__STOPPING;
     for (wp__part *part = worker->parts; part; part = part->next)
-        begin_stop_part(part);
+        wp__part_begin_stop(part);
     wp__cond_broadcast(&worker->available);
     wp__cond_broadcast(&worker->cancels);
 }
@@ -42,24 +43,38 @@ static bool is_ours(const wp_delivery *delivery)
     return atomic_load(&delivery->handled_by) == wp__dispatch_self();
 }
 
-/* True if this thread runs one of the worker's handlers. @locks mutex */
+/* True if this thread runs one of the part's handlers. @locks mutex */
+static bool is_in_handler_of(const wp__part *part)
+{
+    for (const wp_delivery *d = part->out.first; d; d = d->next)
+        if (is_ours(d))
+            return true;
+    return false;
+}
+
+/* The same for any of the worker's. @locks mutex */
 static bool is_in_handler(const wp_worker *worker)
 {
     for (const wp__part *part = worker->parts; part; part = part->next)
-        for (const wp_delivery *d = part->out.first; d; d = d->next)
-            if (is_ours(d))
-                return true;
+        if (is_in_handler_of(part))
+            return true;
     return false;
 }
 
 /* Handlers that are inside wp_worker_stop() must not be waited for there: neither by themselves nor
  * by one another. @locks mutex */
+static void mark_stopping_in(wp__part *part, bool stopping)
+{
+    for (wp_delivery *d = part->out.first; d; d = d->next)
+        if (is_ours(d))
+            d->stopping = stopping;
+}
+
+/* @locks mutex */
 static void mark_stopping(wp_worker *worker, bool stopping)
 {
     for (wp__part *part = worker->parts; part; part = part->next)
-        for (wp_delivery *d = part->out.first; d; d = d->next)
-            if (is_ours(d))
-                d->stopping = stopping;
+        mark_stopping_in(part, stopping);
 }
 
 /* @locks mutex */
@@ -158,8 +173,7 @@ static void collect(wp__thread *thread, bool ended)
     ended ? wp__thread_join(thread) : wp__thread_detach(thread);
 }
 
-/* The part's threads. One caller does it. */
-static void collect_part(wp__part *part)
+void wp__part_collect(wp__part *part)
 {
     wp_worker *worker = part->worker;
     wp__thread pump, keeper;
@@ -173,6 +187,25 @@ static void collect_part(wp__part *part)
     wp__mutex_unlock(&worker->mutex);
     collect(&pump, pump_ended);
     collect(&keeper, keeper_ended);
+}
+
+/* The threads of all parts. The list may change while no lock is held. */
+static void collect_parts(wp_worker *worker)
+{
+    wp__part *part = NULL;
+    do {
+        wp__mutex_lock(&worker->mutex);
+        for (part = worker->parts; part; part = part->next)
+            if (part->pump_thread.started || part->keeper_thread.started)
+                break;
+        if (part)
+            wp__part_ref(part);
+        wp__mutex_unlock(&worker->mutex);
+        if (part) {
+            wp__part_collect(part);
+            wp__part_unref(part);
+        }
+    } while (part);
 }
 
 /* Those that run handlers. One caller does it. */
@@ -260,8 +293,7 @@ wp_status wp_worker_stop(size_t *abandoned, wp_worker *worker, int64_t deadline_
     wp__cond_broadcast(&worker->cancels);
     wp__mutex_unlock(&worker->mutex);
     if (last) {
-        for (wp__part *part = worker->parts; part; part = part->next)
-            collect_part(part);
+        collect_parts(worker);
         collect_threads(worker);
     }
     wp__log_pump(worker->log);
@@ -269,4 +301,44 @@ wp_status wp_worker_stop(size_t *abandoned, wp_worker *worker, int64_t deadline_
     if (abandoned)
         *abandoned = count;
     return WP_OK;
+}
+
+/* ---- one store ----------------------------------------------------------------------------- */
+
+/* True once the part has nothing more to wait for. @locks mutex */
+static bool part_done(const wp__part *part)
+{
+    return part_quiet(part) &&
+           (is_in_handler_of(part) || (!part->pump_running && !part->keeper_running));
+}
+
+/* @locks mutex */
+static size_t part_wait_and_abandon(wp__part *part, int64_t deadline)
+{
+    wp_worker *worker = part->worker;
+    size_t count;
+    while (!part_done(part) && wp__cond_wait_until(&worker->settled, &worker->mutex, deadline))
+        continue;
+    if (part_done(part))
+        return 0;
+    count = abandon(part);
+    if (count_stopping(part))
+        return count; /* pump and keeper go on for these */
+    interrupt(part);
+    deadline = wp__real_mono_us() + GRACE_US;
+    while ((part->pump_running || part->keeper_running) &&
+           wp__cond_wait_until(&worker->settled, &worker->mutex, deadline))
+        continue;
+    return count;
+}
+
+size_t wp__part_end(wp__part *part, int64_t deadline)
+{
+    wp_worker *worker = part->worker;
+    size_t count;
+    mark_stopping_in(part, true);
+    wp__cond_broadcast(&worker->settled); /* there is one less to wait for */
+    count = part_wait_and_abandon(part, deadline);
+    mark_stopping_in(part, false);
+    return count;
 }

@@ -39,6 +39,7 @@ void wp__worker_unref(wp_worker *worker)
         worker->parts = part->next;
         wp__part_unref(part);
     }
+    wp__router_unref(worker->router);
     free_topics(worker);
     free(worker->threads);
     wp__cond_destroy(&worker->available);
@@ -176,8 +177,34 @@ wp_status wp_worker_new(wp_worker **out, wp_store *store, const wp_config *confi
         (st = worker_new(&worker, config ? config : wp__store_config(store), wp__store_log(store),
                          wp__store_clock(store), err)) != WP_OK)
         return st;
-    if ((st = wp__part_new(&worker->parts, worker, store, NULL, err)) != WP_OK) {
+    if ((st = wp_worker_add_store(worker, store, NULL, err)) != WP_OK) {
         wp__worker_unref(worker);
+        return st;
+    }
+    *out = worker;
+    return WP_OK;
+}
+
+wp_status wp_worker_new_on_router(wp_worker **out, wp_router *router, const wp_config *config,
+                                  wp_error **err)
+{
+    wp_worker *worker = NULL;
+    wp_config *dflt = NULL;
+    wp__log *log = NULL;
+    wp_status st;
+    if (!out)
+        return wp__fail(err, WP_E_ARGUMENT, "out is NULL");
+    if ((st = wp__router_check(router, err)) != WP_OK)
+        return st;
+    if ((st = wp__config_copy(&dflt, config, err)) == WP_OK &&
+        (st = wp__config_log(&log, dflt, err)) == WP_OK &&
+        (st = worker_new(&worker, dflt, log, dflt->clock, err)) == WP_OK)
+        st = wp__worker_follow(worker, router, err);
+    wp__log_free(log);
+    wp_config_free(dflt);
+    if (st != WP_OK) {
+        if (worker)
+            wp__worker_unref(worker);
         return st;
     }
     *out = worker;
@@ -282,6 +309,28 @@ wp_status wp_worker_topic_set(wp_worker *worker, wp_source source, const char *t
     return st;
 }
 
+wp_status wp_worker_set_selector(wp_worker *worker, wp_select_fn fn, void *user,
+                                 void (*destroy)(void *user), wp_error **err)
+{
+    wp_status st = wp__worker_check(worker, err);
+    if (st == WP_OK && !fn)
+        st = wp__fail(err, WP_E_ARGUMENT, "fn is NULL");
+    if (st == WP_OK) {
+        wp__mutex_lock(&worker->mutex);
+        if (worker->state != WP__NEW || worker->lanes || worker->select)
+            st = wp__fail(err, WP_E_STATE, "the worker has run, or has a selector");
+        if (st == WP_OK) {
+            worker->select = fn;
+            worker->select_user = user;
+            worker->select_destroy = destroy;
+        }
+        wp__mutex_unlock(&worker->mutex);
+    }
+    if (st != WP_OK && destroy)
+        destroy(user);
+    return st;
+}
+
 /* ---- lanes -------------------------------------------------------------------------------- */
 
 static wp_status add_lane(wp_worker *worker, const wp__queue *queue,
@@ -295,6 +344,7 @@ static wp_status add_lane(wp_worker *worker, const wp__queue *queue,
     lane->queue = queue;
     lane->options = *options;
     lane->topics = topics;
+    lane->service_us = -1;
     lane->next = worker->lanes;
     worker->lanes = lane;
     return WP_OK;
@@ -420,14 +470,15 @@ void wp_worker_wake(wp_worker *worker)
 
 void wp__worker_leave(wp_worker *worker)
 {
-    wp__topic *topics = NULL;
+    bool last;
     wp__mutex_lock(&worker->mutex);
-    if (--worker->calls == 0)
-        topics = worker->topics;
+    last = --worker->calls == 0;
     wp__mutex_unlock(&worker->mutex);
-    for (wp__topic *t = topics; t; t = t->next)
+    for (wp__topic *t = last ? worker->topics : NULL; t; t = t->next)
         if (t->destroy)
             t->destroy(t->user);
+    if (last && worker->select_destroy)
+        worker->select_destroy(worker->select_user);
 }
 
 /* Whoever holds a cancelled delivery that nobody asked for any more. */
@@ -453,7 +504,10 @@ void wp_worker_free(wp_worker *worker)
 {
     if (!worker || wp__worker_check(worker, NULL) != WP_OK)
         return; /* in a forked child it is the parent's */
+    if (worker->router)
+        wp__router_unfollow(worker->router, &worker->follower);
     wp__worker_end(worker);
+    wp__worker_sweep(worker);
     drop_cancelled(worker);
     wp__worker_leave(worker);
     wp__log_pump(worker->log);

@@ -3,6 +3,8 @@
  * stores, and hands out what all of them claim:
  *   worker.c    made, registered with, freed
  *   part.c      its part for one store
+ *   stores.c    parts that come and go
+ *   share.c     how the stores share the handlers
  *   pump.c      the database thread: claims, reaps, sleeps
  *   flush.c     the outcomes that the pump writes
  *   recover.c   claims whose connection died before they were known
@@ -21,6 +23,7 @@
 
 #include "base/thread.h"
 #include "base/waiter.h"
+#include "db/router.h"
 #include "db/store.h"
 #include "queue/queue.h"
 
@@ -44,13 +47,17 @@ typedef struct wp__lane {
     const wp__queue *queue;
     char *topics; /* JSON array; NULL: all topics */
     wp__worker_options options;
-    size_t out; /* with handlers, of all stores */
+    size_t held;        /* of all stores, as are: */
+    size_t out;         /* with handlers */
+    size_t asked;       /* in claims under way */
+    int64_t service_us; /* how long handlers take, smoothed; -1: not known yet */
     struct wp__lane *next;
 } wp__lane;
 
 /* A lane in one store. */
 typedef struct wp__group {
     wp__lane *lane;
+    struct wp__part *part;
     size_t held;           /* claimed and not finished: ready and out */
     size_t out;            /* of them, with a handler */
     int64_t service_us;    /* how long handlers take, smoothed; -1: not known yet */
@@ -162,6 +169,19 @@ struct wp_worker {
     size_t thread_count;
     size_t threads_running;
     size_t threads_stopping; /* of them, inside wp_worker_stop() */
+
+    /* several stores */
+    wp_router *router; /* a reference; NULL: none */
+    wp__follower follower;
+    bool to_sweep;       /* a part that was removed has ended */
+    wp_select_fn select; /* NULL: by the options */
+    void *select_user;
+    void (*select_destroy)(void *user);
+    wp__part *turn_first, *turn_last;   /* those with ready messages */
+    wp__part *waits_first, *waits_last; /* those that found no place */
+    wp__part *asked_first, *asked_last; /* those with claims under way, the oldest first */
+    wp__part *draining;                 /* NULL: none, or not drain-first */
+    size_t busy;                        /* how many parts do, or would like to, hold something */
 };
 
 /* A worker's part for one store: what it holds of it, and the two threads that talk to its database.
@@ -169,14 +189,18 @@ struct wp_worker {
 struct wp__part {
     atomic_int refs;   /* the worker's, its threads', its deliveries' */
     wp_worker *worker; /* who holds a part, holds its worker */
-    char *id;          /* the store's, in logs */
-    wp_store *store;   /* a reference */
+    wp__place *place;  /* a reference */
+    const char *id;    /* the store's, in logs */
+    wp_store *store;   /* the place's; NULL until the pump has opened it */
     wp_id owner;       /* fresh for each part: claims are told apart by their numbers */
     _Atomic int64_t counters[WP__COUNTERS];
 
     /* guarded by the worker's mutex */
     wp__part *next;
     wp__worker_state state;
+    bool followed; /* of the router's */
+    bool removed;  /* it ends, and another one of its id may be there */
+    bool failing;  /* the pump met an error last */
     wp__group *groups;
     size_t held; /* ready and out */
     wp__list ready;
@@ -192,6 +216,17 @@ struct wp__part {
     int64_t suspicious_until; /* until then it waits for all that is held to be finished */
     wp_delivery *suspect;     /* held alone; NULL: none */
     wp__group *first_group;   /* claims begin here, in turn */
+    /* share.c's */
+    wp__part *turn_next, *turn_prev;
+    int64_t turn_used;
+    bool busy; /* it holds something, or would like to */
+    bool waits;
+    wp__part *waits_next;
+    size_t asked; /* by the claim under way */
+    wp__lane *asked_lane;
+    int64_t asked_at;
+    bool overdue; /* it was not answered for a while, and counts no more */
+    wp__part *asked_next, *asked_prev;
 
     wp__waiter *waiter; /* the pump's */
     wp__listener listener;
@@ -241,9 +276,7 @@ int64_t wp__worker_deadline(int64_t timeout_ms);
 bool wp__worker_clock_was_set(wp_worker *worker, int64_t *offset);
 
 /* ---- part.c ---- */
-/* `id` NULL: the store's own. */
-wp_status wp__part_new(wp__part **out, wp_worker *worker, wp_store *store, const char *id,
-                       wp_error **err);
+wp_status wp__part_new(wp__part **out, wp_worker *worker, wp__place *place, wp_error **err);
 wp__part *wp__part_ref(wp__part *part);
 void wp__part_unref(wp__part *part);
 void wp__part_count(wp__part *part, wp_counter counter, int64_t by);
@@ -253,6 +286,38 @@ wp_status wp__part_plan(wp__part *part, wp_error **err);
 wp_status wp__part_start(wp__part *part, wp_error **err);
 /* One of its threads ends: note what else has ended with it. @locks mutex */
 void wp__part_thread_ended(wp__part *part);
+
+/* ---- stores.c ---- */
+/* Add a part, and start it if the worker runs. It is the worker's then. @locks mutex */
+wp_status wp__worker_add_part(wp_worker *worker, wp__part *part, wp_error **err);
+/* Follow the router. */
+wp_status wp__worker_follow(wp_worker *worker, wp_router *router, wp_error **err);
+/* Let go of parts that were removed and have ended; on host threads, with no lock held. */
+void wp__worker_sweep(wp_worker *worker);
+
+/* ---- share.c ---- */
+/* How many a group would claim now; 0: none yet. @locks mutex */
+size_t wp__share_wanted(const wp__group *group);
+/* How many of `want` it may claim now. 0: the pump is woken when there may be a place.
+ * @locks mutex */
+size_t wp__share_ask(wp__group *group, size_t want, int64_t now);
+/* The claim was answered, or failed, and what it brought is noted. @locks mutex */
+void wp__share_answered(wp__part *part);
+/* So many places came free: wake those that wait. @locks mutex */
+void wp__share_freed(wp_worker *worker, size_t count);
+/* The part claims no more. @locks mutex */
+void wp__share_left(wp__part *part);
+/* A delivery is held from now on; and no more. @locks mutex */
+void wp__share_hold(wp_delivery *delivery);
+void wp__share_unhold(wp_delivery *delivery);
+/* It joins and leaves its part's ready ones. @locks mutex */
+void wp__share_ready(wp_delivery *delivery);
+void wp__share_unready(wp_delivery *delivery);
+/* Whose turn it is by the host's selector; NULL: the first one in the ring. @locks mutex, which is
+ * left meanwhile */
+wp__part *wp__share_select(wp_worker *worker);
+/* A delivery of the part was handed out. @locks mutex */
+void wp__share_took_turn(wp__part *part);
 
 /* ---- delivery.c ---- */
 wp_delivery *wp__delivery_new(wp__part *part, wp__group *group, wp_received *message);
@@ -325,6 +390,13 @@ void wp__pump_work_made(wp__part *part);
 void wp__pump_close(wp__part *part);
 
 /* ---- stop.c ---- */
+/* The part claims no more; what was not started goes back; handlers are told. @locks mutex */
+void wp__part_begin_stop(wp__part *part);
+/* Wait for that by the real instant `deadline`, and then give up what still runs. Returns how many
+ * deliveries that were. @locks mutex, which is left meanwhile */
+size_t wp__part_end(wp__part *part, int64_t deadline);
+/* Join the threads of a part, or let go of those that have not ended. No lock held. */
+void wp__part_collect(wp__part *part);
 /* Stop with no time to wait, from no handler: all deliveries that are out are given up. */
 void wp__worker_end(wp_worker *worker);
 
