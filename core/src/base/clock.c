@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/date.h"
 #include "base/error.h"
 #include "base/thread.h"
 
@@ -176,22 +177,12 @@ void wp__clock_unregister(wp_clock *clock, wp__clock_sleeper *sleeper)
 
 void wp__clock_format_utc(char out[28], int64_t utc_us)
 {
-    /* Days to a civil date, counted in 400-year eras from 0000-03-01 so that the leap day comes
-     * last. gmtime_r() would do, but takes a lock on the time zone data. */
     const int64_t us = (utc_us < UTC_MIN ? UTC_MIN : utc_us > UTC_MAX ? UTC_MAX : utc_us) - UTC_MIN;
-    const unsigned days = (unsigned)(us / US_PER_DAY) + 306; /* 0001-01-01 is day 306 */
-    const unsigned era = days / 146097, day_of_era = days % 146097;
-    const unsigned year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-    const unsigned day_of_year =
-        day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    const unsigned month_from_march = (5 * day_of_year + 2) / 153;
-    const unsigned day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    const unsigned month = month_from_march < 10 ? month_from_march + 3 : month_from_march - 9;
-    const unsigned year = era * 400 + year_of_era + (month <= 2);
+    const wp__date date = wp__date_from_days(us / US_PER_DAY + UTC_MIN / US_PER_DAY);
     const unsigned second = (unsigned)(us % US_PER_DAY / 1000000);
     char text[64]; /* room for what the compiler thinks the numbers could be */
-    (void)snprintf(text, sizeof text, "%04u-%02u-%02uT%02u:%02u:%02u.%06uZ", year, month, day,
-                   second / 3600, second / 60 % 60, second % 60, (unsigned)(us % 1000000));
+    (void)snprintf(text, sizeof text, "%04d-%02d-%02dT%02u:%02u:%02u.%06uZ", date.year, date.month,
+                   date.day, second / 3600, second / 60 % 60, second % 60,
+                   (unsigned)(us % 1000000));
     (void)snprintf(out, 28, "%.27s", text);
 }

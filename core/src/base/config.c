@@ -93,6 +93,8 @@ static const property properties[] = {
      "done again, not that it is lost."},
     {"log.level", PROP_ENUM, AT(log_level), 0, 0, "warning", level_choices, false,
      "The least level that is logged."},
+    {"schedule.zone_directory", PROP_TEXT, AT(zone_directory), 1, 4096, "/usr/share/zoneinfo", NULL,
+     false, "Where the files of the IANA time zone database are. Schedules in UTC need none."},
     {"worker.name", PROP_TEXT, AT(worker_name), 0, 255, "", NULL, false,
      "Names the worker in claims and log records. Empty: host name, colon, process id."},
     {"worker.concurrency", PROP_INT, AT(worker.concurrency), 1, 1024, "16", NULL, true,

@@ -41,6 +41,8 @@ struct wp_config {
     int64_t synchronous; /* WP__SYNC_* */
     int64_t log_level;   /* a wp_log_level, or WP__LOG_OFF */
 
+    char *zone_directory; /* schedule.zone_directory */
+
     wp__worker_options worker;
     char *worker_name;      /* "": host:pid */
     double worker_jitter;   /* 0 to 1: a delay is shortened by up to this part */

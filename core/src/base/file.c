@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -31,6 +32,31 @@ bool wp__file_has_folder(const char *path)
     found = !folder || wp__file_look(folder) == WP__FILE_DIRECTORY;
     free(folder);
     return found;
+}
+
+wp_status wp__file_read(char **out, size_t *len, const char *path, size_t max, wp_error **err)
+{
+    FILE *file = fopen(path, "rb");
+    char *data = malloc(max + 1);
+    size_t count = 0;
+    wp_status st = WP_OK;
+    if (!data)
+        st = wp__fail_nomem(err);
+    else if (!file)
+        st = wp__fail(err, WP_E_CONFIG, "%s cannot be opened", path);
+    else if ((count = fread(data, 1, max + 1, file)) > max)
+        st = wp__fail(err, WP_E_CONFIG, "%s has more than %zu bytes", path, max);
+    else if (ferror(file))
+        st = wp__fail(err, WP_E_CONFIG, "%s cannot be read", path);
+    if (file)
+        (void)fclose(file);
+    if (st == WP_OK) {
+        *out = data;
+        *len = count;
+        data = NULL;
+    }
+    free(data);
+    return st;
 }
 
 /* Marks are never freed, only used again: the list can be read at any time without a lock. */

@@ -4,6 +4,7 @@
 #define WP__FILE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/error.h"
 
@@ -18,6 +19,10 @@ typedef enum wp__file_kind {
 wp__file_kind wp__file_look(const char *path);
 /* Whether the directory that `path` is in, or would be, is there. */
 bool wp__file_has_folder(const char *path);
+
+/* The whole of a file that the configuration led to; *out is the caller's: free().
+ * WP_E_CONFIG: it cannot be read, or has more than `max` bytes. */
+wp_status wp__file_read(char **out, size_t *len, const char *path, size_t max, wp_error **err);
 
 /* A file that is open in this process: by which device and inode, since which fork. */
 typedef struct wp__file_mark wp__file_mark;
