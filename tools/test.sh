@@ -56,6 +56,7 @@ step lint '^lint:' tools/lint.sh
 step release 'tests passed|tests failed' release
 step asan 'tests passed|tests failed' asan
 step tsan 'tests passed|tests failed' tsan
+step schedule '^(zones|cronos):' tools/schedule.sh
 step valgrind '^valgrind:' tools/valgrind.sh
 step python '^(Success:|Found .* error)|^=+ .*(passed|failed|error).* in ' tools/python.sh
 step dotnet '^dotnet:|^(Passed|Failed)! ' tools/dotnet.sh
