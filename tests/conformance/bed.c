@@ -17,7 +17,7 @@ wp_config *bed_config(bed *b, const char *const *options)
 static void open_all(bed *b, const char *const *options)
 {
     wp_config *config = bed_config(b, options);
-    if (b->engine->opens_new)
+    if (b->engine->opens_new || !b->store)
         WPT_OK(wp_config_set(config, "store.deploy", "true", WPT_ERR));
     WPT_OK(wp_store_open(&b->store, config, WPT_ERR));
     wp_config_free(config);
@@ -42,13 +42,12 @@ int bed_setup(void **state)
     b->engine->url(b->url, sizeof b->url, &b->dir, "app");
     b->clock = wpt_clock();
     if (b->engine->made_first)
-        b->engine->make(b->url);
-    if (!b->engine->opens_new) {
+        b->engine->make(b->url, sizeof b->url);
+    if (b->engine->deployed) {
         wp_config *config = bed_config(b, NULL);
         WPT_OK(wp_schema_deploy(config, WPT_ERR));
         wp_config_free(config);
-        if (b->engine->deployed)
-            b->engine->deployed(b->url);
+        b->engine->deployed(b->url);
     }
     open_all(b, NULL);
     *state = b;
@@ -61,8 +60,8 @@ int bed_teardown(void **state)
     close_all(b);
     wp_clock_free(b->clock);
     wpt_dir_remove(&b->dir);
-    if (b->engine->drop)
-        b->engine->drop();
+    if (b->engine->release)
+        b->engine->release();
     free(b);
     return 0;
 }

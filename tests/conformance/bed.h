@@ -16,10 +16,11 @@ typedef struct engine {
     const char *outbox;
     /* Write the URL of a database of its own, named `name`, to `out`. It is not there yet. */
     void (*url)(char *out, size_t size, const wpt_dir *dir, const char *name);
-    /* Make that database, with nothing but the app's table mine (n INTEGER). */
-    void (*make)(const char *url);
-    /* Whatever was made by this engine's tests goes. NULL: it was in the directory. */
-    void (*drop)(void);
+    /* Make that database, with nothing but the app's table mine (n INTEGER), or give the URL of another
+     * one in this state. */
+    void (*make)(char *url, size_t size);
+    /* No test needs any of them now. NULL: they are in the directory. */
+    void (*release)(void);
     /* A number from the database at a URL. */
     int64_t (*number_at)(const char *url, const char *sql);
     /* The database exists, and its schema is deployed: set it up as this engine has it. */

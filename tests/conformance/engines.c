@@ -73,9 +73,10 @@ static void memory_url(char *out, size_t size, const wpt_dir *dir, const char *n
     (void)snprintf(out, size, "sqlite::memory:");
 }
 
-static void file_make(const char *url)
+static void file_make(char *url, size_t size)
 {
     sqlite3 *db = NULL;
+    (void)size;
     assert_int_equal(sqlite3_open(url + strlen("sqlite:"), &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, "CREATE TABLE mine (n)", NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
@@ -142,13 +143,17 @@ static void pgbouncer_url(char *out, size_t size, const wpt_dir *dir, const char
     wpt_pg_through_pgbouncer(out, size, url);
 }
 
-static void pg_make(const char *url)
+static void pg_make(char *url, size_t size)
 {
-    PGconn *pg;
-    wpt_pg_create(url);
-    pg = wpt_pg_connect(url);
-    wpt_pg_exec(pg, "CREATE TABLE mine (n INTEGER)");
-    PQfinish(pg);
+    wpt_pg_exec(wpt_pg_create(url, size), "CREATE TABLE mine (n INTEGER)");
+}
+
+static void pgbouncer_make(char *url, size_t size)
+{
+    char direct[256];
+    (void)snprintf(direct, sizeof direct, "%s", url);
+    pg_make(direct, sizeof direct);
+    wpt_pg_through_pgbouncer(url, size, direct);
 }
 
 static int64_t pg_number_at(const char *url, const char *sql)
@@ -194,10 +199,10 @@ static int64_t pg_number(app *a, const char *sql)
 #define PG_RELATIONS                                                                               \
     "SELECT count(*) FROM pg_class AS c JOIN pg_namespace AS s ON s.oid = c.relnamespace WHERE "
 #define PG_APP                                                                                     \
-    PG_SQL, .make = pg_make, .number_at = pg_number_at, .open = pg_open, .close = pg_close,        \
-            .lend = pg_lend, .exec = pg_exec, .number = pg_number
+    PG_SQL, .number_at = pg_number_at, .open = pg_open, .close = pg_close, .lend = pg_lend,        \
+            .exec = pg_exec, .number = pg_number
 #define PG_SQL                                                                                     \
-    .drop = wpt_pg_drop_all, .begin = "BEGIN", .commit = "COMMIT", .rollback = "ROLLBACK",         \
+    .release = wpt_pg_release, .begin = "BEGIN", .commit = "COMMIT", .rollback = "ROLLBACK",       \
     .savepoint = "SAVEPOINT s", .rollback_to = "ROLLBACK TO s",                                    \
     .count_objects =                                                                               \
         PG_RELATIONS "s.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')",          \
@@ -207,16 +212,19 @@ static int64_t pg_number(app *a, const char *sql)
                      " AND c.relname NOT IN ('orders', 'mine')",                                   \
     .journal = "\"%w\".\"migration\"", .made_first = true
 
-static const engine pg = {.name = "postgresql, libpq", .url = pg_url, PG_APP};
+static const engine pg = {.name = "postgresql, libpq", .url = pg_url, .make = pg_make, PG_APP};
 
 static const engine pg_hostile = {.name = "postgresql, libpq, with hostile names",
                                   .schema = "a\"b; DROP TABLE orders; -- ''[`Ünï%s$$",
                                   .outbox = "\"; out box\\ 😀] {outbox} :id ?1",
                                   .url = pg_url,
+                                  .make = pg_make,
                                   PG_APP};
 
-static const engine pg_bouncer = {
-    .name = "postgresql, libpq, through pgbouncer", .url = pgbouncer_url, PG_APP};
+static const engine pg_bouncer = {.name = "postgresql, libpq, through pgbouncer",
+                                  .url = pgbouncer_url,
+                                  .make = pgbouncer_make,
+                                  PG_APP};
 
 /* ---- PostgreSQL by ODBC ------------------------------------------------------------------- */
 
@@ -228,11 +236,12 @@ static void odbc_url(char *out, size_t size, const wpt_dir *dir, const char *nam
     wpt_odbc_url(out, size, url);
 }
 
-static void odbc_make(const char *url)
+static void odbc_make(char *url, size_t size)
 {
     char same[256];
     wpt_odbc_pg_url(same, sizeof same, url);
-    pg_make(same);
+    pg_make(same, sizeof same);
+    wpt_odbc_url(url, size, same);
 }
 
 static int64_t odbc_number_at(const char *url, const char *sql)

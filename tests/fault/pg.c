@@ -1,22 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pg.h"
 
-static char database[256];
-
-static void throw_out(PGconn *db)
-{
-    wpt_pg_exec(db, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                    "WHERE datname = current_database() AND pid <> pg_backend_pid()");
-}
-
-void pg_reset(PGconn *db)
-{
-    wpt_pg_exec(db, "SET default_transaction_read_only = off");
-    wpt_pg_exec(
-        db,
-        "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I RESET ALL', current_database()); END $$");
-}
-
 int pg_setup(void **state)
 {
     pg_place *p = calloc(1, sizeof *p);
@@ -25,16 +9,9 @@ int pg_setup(void **state)
     (void)place_setup(&files);
     p->files = *(place *)files;
     free(files);
-    if (!database[0]) {
-        wpt_pg_name(database, sizeof database, "fault");
-        wpt_pg_create(database);
-    }
-    (void)snprintf(p->url, sizeof p->url, "%s", database);
+    wpt_pg_name(p->url, sizeof p->url, "fault");
+    (void)wpt_pg_create(p->url, sizeof p->url);
     p->db = wpt_pg_connect(p->url);
-    throw_out(p->db);
-    pg_reset(p->db);
-    wpt_pg_exec(
-        p->db, "DROP SCHEMA IF EXISTS infra CASCADE; DROP TABLE IF EXISTS effects, orders, unsure");
     fault_deploy(p->url);
     wpt_pg_exec(p->db, "CREATE TABLE effects (number bigint NOT NULL)");
     wpt_pg_exec(p->db, "CREATE TABLE orders (number bigint NOT NULL)");
@@ -52,14 +29,8 @@ int pg_teardown(void **state)
     *files = p->files;
     (void)place_teardown(&handed);
     PQfinish(p->db);
+    wpt_pg_release();
     free(p);
-    return 0;
-}
-
-int pg_suite_teardown(void **state)
-{
-    (void)state;
-    wpt_pg_drop_all();
     return 0;
 }
 

@@ -17,14 +17,9 @@ typedef struct pg_place {
     PGconn *db;    /* the test's own connection to it */
 } pg_place;
 
-/* *state is a pg_place: empty, but for the app's tables effects, orders and unsure, of numbers. Tests take
- * turns in one database; whoever is still connected from the one before is thrown out. */
+/* *state is a pg_place: empty, but for the app's tables effects, orders and unsure, of numbers. */
 int pg_setup(void **state);
 int pg_teardown(void **state);
-/* Forget the settings of the database. */
-void pg_reset(PGconn *db);
-/* At the end of a suite: drop the database. */
-int pg_suite_teardown(void **state);
 #define WITH_PG(test) cmocka_unit_test_setup_teardown(test, pg_setup, pg_teardown)
 
 #define PG_ALL "SELECT count(*) FROM infra.outbox"

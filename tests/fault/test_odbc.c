@@ -22,10 +22,9 @@ static int setup(void **state)
     place *p = calloc(1, sizeof *p);
     assert_non_null(p);
     wpt_pg_name(p->pg_url, sizeof p->pg_url, "odbc");
-    wpt_pg_create(p->pg_url);
+    p->pg = wpt_pg_create(p->pg_url, sizeof p->pg_url);
     wpt_odbc_url(p->url, sizeof p->url, p->pg_url);
     p->store = open_store(p->url, NULL);
-    p->pg = wpt_pg_connect(p->pg_url);
     *state = p;
     return 0;
 }
@@ -34,8 +33,7 @@ static int teardown(void **state)
 {
     place *p = *state;
     wp_store_close(p->store);
-    PQfinish(p->pg);
-    wpt_pg_drop_all();
+    wpt_pg_release();
     free(p);
     return 0;
 }

@@ -101,6 +101,14 @@ static void test_renew__by_the_app_while_it_is_locked__waits_and_tells_the_truth
 
 /* ---- settings ----------------------------------------------------------------------------- */
 
+static void reset_all(pg_place *p)
+{
+    pg_exec(p->db, "SET default_transaction_read_only = off");
+    pg_exec(
+        p->db,
+        "DO $$ BEGIN EXECUTE format('ALTER DATABASE %%I RESET ALL', current_database()); END $$");
+}
+
 /* Set for all that connect to the database from now on; p->db is not. */
 static void set_default(pg_place *p, const char *setting)
 {
@@ -173,7 +181,7 @@ static void test_settings__of_the_database__change_nothing(void **state)
         (void)snprintf(schema, sizeof schema, "s\\'\"%zu", i);
         set_default(p, settings[i]);
         use_all(p, schema);
-        pg_reset(p->db);
+        reset_all(p);
     }
     set_default(p, "default_transaction_isolation = 'serializable'");
     set_default(p, "default_transaction_deferrable = on");
@@ -189,7 +197,7 @@ static int suite(void)
         WITH_PG(test_renew__by_the_app_while_it_is_locked__waits_and_tells_the_truth),
         WITH_PG(test_settings__of_the_database__change_nothing),
     };
-    return cmocka_run_group_tests(tests, NULL, pg_suite_teardown);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
 int main(int argc, char **argv)

@@ -34,30 +34,102 @@ void wpt_pg_name(char *url, size_t size, const char *name)
     with_database(url, size, server("WAYPOST_TEST_POSTGRESQL"), database);
 }
 
-void wpt_pg_create(const char *url)
+/* The databases of this process, each with a connection of ours. To make one takes the server a good part
+ * of a second, and a connection much of the rest of a test; so both are kept, and used again. */
+typedef struct database {
+    char name[64];
+    PGconn *pg;
+    bool idle;
+} database;
+static database made[16];
+static size_t made_count;
+static long maker; /* the process; its children own none of them */
+
+static void on_server(const char *format, const char *name)
 {
     PGconn *pg = wpt_pg_connect(server("WAYPOST_TEST_POSTGRESQL"));
     char sql[256];
-    (void)snprintf(sql, sizeof sql, "CREATE DATABASE %s TEMPLATE template0", database_of(url));
+    (void)snprintf(sql, sizeof sql, format, name);
     wpt_pg_exec(pg, sql);
     PQfinish(pg);
 }
 
-void wpt_pg_drop_all(void)
+static void drop(size_t i)
 {
-    PGconn *pg = wpt_pg_connect(server("WAYPOST_TEST_POSTGRESQL"));
-    char sql[256];
-    PGresult *names;
-    (void)snprintf(sql, sizeof sql,
-                   "SELECT datname FROM pg_database WHERE datname LIKE 't%ld\\_%%'",
-                   (long)getpid());
-    names = PQexec(pg, sql);
-    for (int i = 0; i < PQntuples(names); i++) {
-        (void)snprintf(sql, sizeof sql, "DROP DATABASE %s WITH (FORCE)", PQgetvalue(names, i, 0));
-        wpt_pg_exec(pg, sql);
+    PQfinish(made[i].pg);
+    on_server("DROP DATABASE %s WITH (FORCE)", made[i].name);
+    made[i] = made[--made_count];
+}
+
+static void drop_all(void)
+{
+    while (maker == (long)getpid() && made_count > 0)
+        drop(0);
+}
+
+static database *make(const char *url)
+{
+    database *d = &made[made_count];
+    assert_true(made_count < WPT_COUNT(made));
+    (void)snprintf(d->name, sizeof d->name, "%s", database_of(url));
+    on_server("CREATE DATABASE %s TEMPLATE template0 STRATEGY file_copy", d->name);
+    d->pg = wpt_pg_connect(url);
+    made_count++;
+    if (!maker)
+        (void)atexit(drop_all);
+    maker = (long)getpid();
+    return d;
+}
+
+static bool succeeds(PGconn *pg, const char *sql)
+{
+    PGresult *result = PQexec(pg, sql);
+    ExecStatusType status = PQresultStatus(result);
+    PQclear(result);
+    return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+}
+
+/* False if something cannot be undone. */
+static bool empty(const database *d)
+{
+    static char sql[4096];
+    if (!*sql) {
+        FILE *file = fopen(WPT_EMPTY_SQL, "r");
+        assert_non_null(file);
+        sql[fread(sql, 1, sizeof sql - 1, file)] = '\0';
+        (void)fclose(file);
     }
-    PQclear(names);
-    PQfinish(pg);
+    return succeeds(d->pg, sql);
+}
+
+PGconn *wpt_pg_create(char *url, size_t size)
+{
+    database *d = NULL;
+    for (size_t i = made_count; i-- > 0 && !d;) {
+        if (!made[i].idle)
+            continue;
+        if (empty(&made[i]))
+            d = &made[i];
+        else
+            drop(i);
+    }
+    if (!d)
+        d = make(url);
+    d->idle = false;
+    with_database(url, size, server("WAYPOST_TEST_POSTGRESQL"), d->name);
+    return d->pg;
+}
+
+void wpt_pg_release(void)
+{
+    static const char cut_off[] = "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity "
+                                  "WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    for (size_t i = made_count; i-- > 0;) {
+        if (!made[i].idle && !succeeds(made[i].pg, cut_off))
+            drop(i);
+        else
+            made[i].idle = true;
+    }
 }
 
 void wpt_pg_through_pgbouncer(char *out, size_t size, const char *url)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The PostgreSQL server that tests share, as tools/postgresql.sh starts it: each test makes a database
- * of its own on it. */
+/* The PostgreSQL server that tests share, as tools/postgresql.sh starts it: each test has a database of
+ * its own on it. */
 #ifndef WPT_PG_H
 #define WPT_PG_H
 
@@ -10,10 +10,11 @@
 
 /* The URL for a database of this test's own on the server that WAYPOST_TEST_POSTGRESQL names. */
 void wpt_pg_name(char *url, size_t size, const char *name);
-/* Make it, empty. */
-void wpt_pg_create(const char *url);
-/* Drop all that this process made, and whoever is connected to them. */
-void wpt_pg_drop_all(void);
+/* Make it, or empty one that an earlier test has let go of, whose URL is then written to `url`. Gives a
+ * connection to it, which stays ours. */
+PGconn *wpt_pg_create(char *url, size_t size);
+/* Let go of all of them, and cut off whoever is connected to them. */
+void wpt_pg_release(void);
 /* The same database through the proxy that WAYPOST_TEST_PGBOUNCER names. */
 void wpt_pg_through_pgbouncer(char *out, size_t size, const char *url);
 /* A connection; fails the test if there is none. */

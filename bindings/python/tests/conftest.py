@@ -57,19 +57,61 @@ def postgresql_server() -> str:
     return url
 
 
+EMPTY = (Path(__file__).parents[3] / "tests/support/empty_postgresql.sql").read_text()
+CUT_OFF = (
+    "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+)
+idle: List[Any] = []  # connections to databases of earlier tests; to make one takes long
+
+
+def made_database(server: str) -> Any:
+    """A connection to an empty database."""
+    import psycopg
+
+    while idle:
+        kept = idle.pop()
+        try:
+            kept.execute(EMPTY)
+            return kept
+        except psycopg.Error:  # something that cannot be undone: leave it
+            kept.close()
+    name = f"waypost_{uuid.uuid4().hex}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE template0 STRATEGY file_copy")
+    return psycopg.connect(urlsplit(server)._replace(path="/" + name).geturl(), autocommit=True)
+
+
 @contextmanager
 def postgresql_database() -> Iterator[str]:
     """A database of a test's own."""
     import psycopg
 
     server = postgresql_server()
-    name = f"waypost_{uuid.uuid4().hex}"
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name} TEMPLATE template0 STRATEGY file_copy")
-        try:
-            yield urlsplit(server)._replace(path="/" + name).geturl()
-        finally:
+    kept = made_database(server)
+    url = urlsplit(server)._replace(path="/" + kept.info.dbname).geturl()
+    yield url
+    try:
+        kept.execute(CUT_OFF)
+    except psycopg.OperationalError:  # the test has cut us off
+        kept.close()
+        kept = psycopg.connect(url, autocommit=True)
+        kept.execute(CUT_OFF)
+    idle.append(kept)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def databases_of_this_run() -> Iterator[None]:
+    """Dropped at its end."""
+    yield
+    import psycopg
+
+    for kept in idle:
+        name = kept.info.dbname
+        kept.close()
+        with psycopg.connect(postgresql_server(), autocommit=True) as connection:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    idle.clear()
 
 
 def connect(url: str, autocommit: bool = False, **options: Any) -> Any:

@@ -77,19 +77,20 @@ public abstract class Engine
             if (Idle.TryTake(out string? url))
                 return url;
             string name = $"net_{Guid.NewGuid():N}";
-            OnServer(Server, $"CREATE DATABASE {name}");
+            OnServer(Server, $"CREATE DATABASE {name} TEMPLATE template0 STRATEGY file_copy");
             return new UriBuilder(Server) { Path = name }.Uri.ToString();
         }
 
         public override void Drop(string url)
         {
-            OnServer(url, """
-                DROP TABLE orders;
-                DROP SCHEMA infra CASCADE;
-                DROP SCHEMA IF EXISTS fresh, one, two CASCADE;
-                """);
+            OnServer(url, Empty.Value);
             Idle.Add(url);
         }
+
+        private static readonly Lazy<string> Empty = new(() => File.ReadAllText(EmptyFile()));
+
+        private static string EmptyFile([CallerFilePath] string here = "") => Path.Combine(
+            Path.GetDirectoryName(here)!, "../../../../tests/support/empty_postgresql.sql");
 
         public override DbConnection Connect(WaypostStore store)
         {
