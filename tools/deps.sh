@@ -13,6 +13,7 @@ packages=(
     python3-psycopg python3-psycopg2 python3-asyncpg python3-pyodbc python3-django
     swig unixodbc odbc-postgresql
     golang-1.23-go golang-1.23-src golang-github-mattn-go-sqlite3-dev golang-github-lib-pq-dev
+    golang-github-jackc-pgx-v4-dev
 )
 
 command -v npm >/dev/null || packages+=(nodejs npm) # the demo's documents come from npm

@@ -41,6 +41,14 @@ run "sqlite, strict pointers" run_in tests env GOGC=1 "$strict" -test.v -test.ti
 run "sqlite, race detector" run_in tests go test -race -v -count=1 -timeout 900s ./...
 run "postgresql" run_in tests env WAYPOST_TEST_ENGINE=postgresql \
     go test -v -count=1 -timeout 900s ./...
+mkdir -p build/gopath/src
+ln -sfn "$root/bindings/go" build/gopath/src/waypost
+pgx() { # see bindings/go/tests/pgx_test.go
+    cd "$root/build/gopath/src/waypost/tests"
+    GO111MODULE=off GOPATH=$root/build/gopath:/usr/share/gocode go test -tags "libsqlite3 pgx" -v -count=1 \
+        -timeout 300s -run Pgx .
+}
+run "postgresql by pgx" env -C "$root" bash -c "$(declare -f pgx); root='$root' pgx"
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT

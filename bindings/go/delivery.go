@@ -58,6 +58,9 @@ func (d *Delivery) Retry(reason string, delay time.Duration) error {
 // Reject finishes it as a dead letter.
 func (d *Delivery) Reject(reason string) error { return d.finished(outcomeReject, reason, 0) }
 
+// Release gives it back at once as if it had never been started: see ErrRelease.
+func (d *Delivery) Release() error { return d.finished(outcomeRelease, "", 0) }
+
 func (d *Delivery) finished(how outcome, reason string, delay time.Duration) error {
 	err := d.finish(how, reason, toMS(delay))
 	if err == nil || errors.Is(err, ErrLeaseLost) || errors.Is(err, ErrStopped) {
@@ -137,7 +140,7 @@ func (d *Delivery) answer(log logger, err error) outcome {
 		runtime.SetFinalizer(d, (*Delivery).Close)
 		return how
 	}
-	if how == outcomeRetry && err != nil {
+	if how == outcomeFailed {
 		d.logFailure(log, err)
 	}
 	d.forget()
@@ -150,10 +153,6 @@ func (d *Delivery) answer(log logger, err error) outcome {
 }
 
 func (d *Delivery) logFailure(log logger, err error) {
-	var retry *retryError
-	if errors.As(err, &retry) {
-		return // it was asked for
-	}
 	attributes := []any{"Topic", d.Topic, "MessageId", d.ID, "Attempt", d.Attempt,
 		"Error", textOf(err)}
 	var panicked *panicError
@@ -166,7 +165,7 @@ func (d *Delivery) logFailure(log logger, err error) {
 func (d *Delivery) outcomeOf(err error) (how outcome, reason string, delayMS int64) {
 	defer func() {
 		if recover() != nil { // an Is or As of the app's own
-			how, reason, delayMS = outcomeRetry, fmt.Sprintf("%T", err), 0
+			how, reason, delayMS = outcomeFailed, fmt.Sprintf("%T", err), 0
 		}
 	}()
 	var (
@@ -178,6 +177,8 @@ func (d *Delivery) outcomeOf(err error) (how outcome, reason string, delayMS int
 		return outcomeDone, "", 0
 	case errors.Is(err, ErrDeferred):
 		return outcomeDeferred, "", 0
+	case errors.Is(err, ErrRelease):
+		return outcomeRelease, "", 0
 	case errors.As(err, &reject):
 		return outcomeReject, textOf(err), 0
 	case errors.As(err, &retry):
@@ -188,10 +189,16 @@ func (d *Delivery) outcomeOf(err error) (how outcome, reason string, delayMS int
 		return outcomeRetry, textOf(err), delay
 	}
 	reason = textOf(err)
-	if cause := context.Cause(d.ctx); cause != nil {
-		reason += ": " + textOf(cause)
+	cause := context.Cause(d.ctx)
+	switch {
+	case cause == nil:
+		return outcomeFailed, reason, 0
+	case !errors.Is(err, context.Canceled) && !errors.Is(err, cause):
+		return outcomeFailed, reason + ": " + textOf(cause), 0
+	case cause == ErrStopped: // it did as it was told, and is not to blame
+		return outcomeRelease, "", 0
 	}
-	return outcomeRetry, reason, 0
+	return outcomeRetry, reason + ": " + textOf(cause), 0
 }
 
 const maxDelayMS = 31536000000 // 365 days

@@ -71,8 +71,13 @@ func failure(kind error, format string, args ...any) error {
 // ---- what a handler answers -----------------------------------------------------------------
 
 // ErrDeferred is what a handler returns that finishes its delivery later, from any goroutine, with
-// Done, Retry or Reject.
+// Done, Retry, Reject or Release.
 var ErrDeferred = errors.New("waypost: the delivery is finished later")
+
+// ErrRelease is what a handler returns to give the message back at once as if it had never been
+// started: its attempt stays as it was, and it may come again in the next moment. To wait, return
+// Retry with a delay.
+var ErrRelease = errors.New("waypost: the delivery is given back")
 
 type retryError struct {
 	err   error

@@ -17,10 +17,12 @@ import (
 type outcome int
 
 const (
+	outcomeFailed   outcome = C.WP_OUTCOME_NONE // without an answer of its own
 	outcomeDone     outcome = C.WP_OUTCOME_DONE
 	outcomeRetry    outcome = C.WP_OUTCOME_RETRY
 	outcomeReject   outcome = C.WP_OUTCOME_REJECT
 	outcomeDeferred outcome = C.WP_OUTCOME_DEFERRED
+	outcomeRelease  outcome = C.WP_OUTCOME_RELEASE
 )
 
 // ---- workers --------------------------------------------------------------------------------

@@ -12,8 +12,9 @@ import (
 )
 
 // Handler handles a delivery, on a goroutine of its own. It returns nil: done; Retry, Reject,
-// ErrDeferred: as they say; any other error: tried again after the backoff, with the
-// error's text as the reason. A panic, or the end of the goroutine, is an error too.
+// ErrDeferred, ErrRelease: as they say; any other error: tried again after the backoff, with the
+// error's text as the reason. A panic, or the end of the goroutine, is an error too. To return
+// ctx.Err() after a stop has cancelled ctx gives the message back with its attempt unchanged.
 type Handler func(ctx context.Context, delivery *Delivery) error
 
 // Counters is what a worker has done, over all its runs. Rows changed, not ids asked for.
@@ -399,6 +400,7 @@ type run struct {
 	mu        sync.Mutex
 	signals   map[unsafe.Pointer]context.CancelCauseFunc // of deliveries that are out
 	missed    bool                                       // a cancellation came for an unknown one
+	cancelled error                                      // all of them, those still to come too
 	abandoned int
 	fatal     error
 }
@@ -473,10 +475,13 @@ func (r *run) delivery(t *taken) *Delivery {
 	d.ctx, d.cancel = context.WithCancelCause(r.parent)
 	r.mu.Lock()
 	r.signals[d.key] = d.cancel
-	missed := r.missed
+	missed, cancelled := r.missed, r.cancelled
 	r.mu.Unlock()
 	if missed {
 		d.checkCancelled()
+	}
+	if cancelled != nil {
+		d.cancel(cancelled)
 	}
 	return d
 }
@@ -581,6 +586,7 @@ func (r *run) waitForHandlers(timeout time.Duration) {
 
 func (r *run) cancelAll(cause error) {
 	r.mu.Lock()
+	r.cancelled = cause
 	cancels := make([]context.CancelCauseFunc, 0, len(r.signals))
 	for _, cancel := range r.signals {
 		cancels = append(cancels, cancel)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"strings"
 	"sync"
@@ -284,6 +285,78 @@ func TestStopReturnsByItsDeadline(t *testing.T) {
 	fails(t, w.Stop(short), waypost.ErrTimeout)
 	close(release)
 	fails(t, <-ended, waypost.ErrStopped)
+}
+
+// proves: OBX-116
+func TestReleaseGivesTheMessageBackAtOnceWithTheSameAttempt(t *testing.T) {
+	b := newBed(t)
+	w := b.worker(b.store)
+	var attempts []int
+	b.handle(w, "a", func(_ context.Context, d delivery) error {
+		attempts = append(attempts, int(d.Attempt))
+		switch len(attempts) {
+		case 1:
+			return fmt.Errorf("wrapped: %w", waypost.ErrRelease)
+		case 2:
+			if err := d.Release(); err != nil {
+				t.Error(err)
+			}
+		}
+		return nil
+	})
+	made := b.enqueue(message("a", "1"))
+	equal(t, b.drain(w), 3)
+	equal(t, attempts, []int{0, 0, 0})
+	equal(t, b.get(made.ID).State, waypost.Done)
+	equal(t, w.Counters().Released, 2)
+	equal(t, w.Counters().Abandoned, 0)
+}
+
+// proves: OBX-116
+func TestHandlerThatAStopCancelsGivesItsMessageBack(t *testing.T) {
+	b := newBed(t)
+	store := b.live()
+	w := b.worker(store)
+	started := make(chan struct{})
+	b.handle(w, "a", func(ctx context.Context, _ delivery) error {
+		close(started)
+		<-ctx.Done()
+		return fmt.Errorf("query: %w", ctx.Err())
+	})
+	made := must(store.Outbox().Enqueue(ctx, nil, message("a", "1")))
+	b.start(w)
+	wait(t, started)
+	soon, cancel := context.WithTimeout(ctx, 4*time.Second) // it cancels half way
+	defer cancel()
+	equal(t, w.Stop(soon), nil)
+	info := b.get(made.ID)
+	equal(t, info.State, waypost.Ready)
+	equal(t, info.Message.Attempt, 0)
+	equal(t, info.LastError, "")
+}
+
+// proves: LOG-001
+func TestLogTellsARetryThatWasAskedForFromAFailure(t *testing.T) {
+	for text, handler := range map[string]waypost.Handler{
+		"level=INFO msg=\"handler asked for a retry\"": func(context.Context, delivery) error {
+			return waypost.Retry(errors.New("later"), time.Hour)
+		},
+		"level=WARN msg=\"handler failed, will retry\"": func(context.Context, delivery) error {
+			return errors.New("boom")
+		},
+	} {
+		b := newBed(t)
+		var log strings.Builder
+		store := b.open(waypost.WithClock(b.clock), waypost.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		w := b.worker(store)
+		b.handle(w, "a", handler)
+		b.enqueue(message("a", "1"))
+		b.drain(w)
+		store.Close()
+		if !strings.Contains(log.String(), text) {
+			t.Fatalf("no %q in %s", text, log.String())
+		}
+	}
 }
 
 // scenario: WRK-112
