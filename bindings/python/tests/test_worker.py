@@ -411,6 +411,25 @@ def test_handler_past_its_timeout_is_told_and_the_others_go_on(live: waypost.Sto
     assert info.status is Status.READY and info.last_error
 
 
+# proves: OBX-116
+def test_handler_that_a_stop_cancels_gives_its_message_back(live: waypost.Store) -> None:
+    worker = live.worker(**FAST)
+    started = threading.Event()
+
+    @worker.handler("a")
+    def handle(delivery: Delivery) -> None:
+        started.set()
+        until(lambda: delivery.cancelled)
+        delivery.raise_if_cancelled()
+
+    made = live.outbox.enqueue("a", "1")
+    with worker:
+        wait(started)
+    info = live.outbox.get(made.id)
+    assert (info.status, info.message.attempt, info.last_error) == (Status.READY, 0, None)
+    assert worker.counters.released == 1
+
+
 # scenario: WRK-110
 # proves: OBX-116
 def test_stop_lets_a_running_handler_finish_and_gives_unstarted_work_back(

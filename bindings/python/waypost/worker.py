@@ -35,7 +35,7 @@ from waypost._log import LOGGER, logged
 from waypost._runner import LoopThread, Runner
 from waypost._signals import StopOnSignal
 from waypost._text import Duration, to_ms
-from waypost.delivery import Deferred, Delivery, delay_to_ms
+from waypost.delivery import Cancel, Deferred, Delivery, delay_to_ms
 
 if TYPE_CHECKING:
     from waypost.store import Store
@@ -795,6 +795,8 @@ class Worker:
                 return _handle.RETRY, error.reason or None, 0
         if isinstance(error, (errors.Cancelled, asyncio.CancelledError)):
             why = delivery.cancel_reason
+            if why is Cancel.STOP:  # it did as it was told, and is not to blame
+                return _handle.RELEASE, None, 0
             name = why.name.lower().replace("_", " ") if why else "by itself"
             return _handle.RETRY, f"cancelled: {name}", 0
         reason = _reason(error)
