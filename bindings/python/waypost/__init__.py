@@ -41,14 +41,16 @@ from waypost.errors import (
 )
 from waypost.message import Claim, Enqueued, Info, Message, OutboxStats, Received, Stats, Status
 from waypost.outbox import Outbox
+from waypost.router import Router
 from waypost.store import Store, deploy
-from waypost.worker import Counters, Worker
+from waypost.worker import Candidate, Counters, Worker
 
 __all__ = [
     "DEFERRED",
     "ArgumentError",
     "Cancel",
     "Cancelled",
+    "Candidate",
     "Claim",
     "Config",
     "ConfigError",
@@ -72,6 +74,7 @@ __all__ = [
     "Reject",
     "Release",
     "Retry",
+    "Router",
     "SchemaError",
     "StateError",
     "Stats",

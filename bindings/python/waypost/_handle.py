@@ -468,8 +468,19 @@ class Store(Handle):
         out = ffi.new("wp_store **")
         call(lib.wp_store_open, out, config.pointer)
         super().__init__(out[0], lib.wp_store_close)
-        self.id = text_of(lib.wp_store_id(out[0]))
-        self.location = text_of(lib.wp_store_location(out[0]))
+        self._describe(out[0])
+
+    @classmethod
+    def of(cls, pointer: Any) -> Store:
+        """One that is open already, with the reference that comes with the pointer."""
+        store = cls.__new__(cls)
+        Handle.__init__(store, pointer, lib.wp_store_close)
+        store._describe(pointer)
+        return store
+
+    def _describe(self, pointer: Any) -> None:
+        self.id = text_of(lib.wp_store_id(pointer))
+        self.location = text_of(lib.wp_store_location(pointer))
 
     def enqueue(self, messages: Iterable[Message]) -> List[Tuple[uuid.UUID, bool]]:
         store = self.pointer
@@ -610,6 +621,27 @@ class Store(Handle):
             lib.wp_outbox_stats_free(stats)
 
 
+class Router(Handle):
+    """A wp_router."""
+
+    def __init__(self) -> None:
+        out = ffi.new("wp_router **")
+        call(lib.wp_router_new, out)
+        super().__init__(out[0], lib.wp_router_free)
+
+    def set(self, stores: Sequence[Config]) -> None:
+        array = ffi.new("wp_config *[]", [config.pointer for config in stores])
+        call(lib.wp_router_set, self.pointer, array, len(stores))
+
+    def get(self, key: str) -> Store:
+        out = ffi.new("wp_store **")
+        call(lib.wp_router_get, out, self.pointer, name_text("key", key))
+        return Store.of(out[0])
+
+    def count(self) -> int:
+        return int(lib.wp_router_count(self.pointer))
+
+
 def _stats(read: Callable[[int], int]) -> Stats:
     return Stats(
         ready=read(lib.WP_STAT_READY),
@@ -682,6 +714,11 @@ class Delivery:
         """The headers: a fresh dict at each access."""
         message = lib.wp_delivery_message(self._pointer)
         return _parse_headers(text_of(lib.wp_received_headers(message)))
+
+    @property
+    def store_id(self) -> str:
+        """The id of the store that it came from."""
+        return text_of(lib.wp_delivery_store_id(self._pointer))
 
     @property
     def attempt(self) -> int:
@@ -765,12 +802,34 @@ def wpy_on_delivery(delivery: Any, user: Any) -> int:
     return dispatch(lib.wp_delivery_ref(delivery))
 
 
+#: Chooses among stores, each given by its id, how many messages of it wait, and how many run: an index.
+Select = Callable[[List[Tuple[str, int, int]]], int]
+
+
+@ffi.def_extern(error=ffi.cast("size_t", -1))  # type: ignore[misc]
+def wpy_on_select(candidates: Any, user: Any) -> int:
+    select: Select = ffi.from_handle(user)
+    return select(
+        [
+            (
+                text_of(lib.wp_candidates_store_id(candidates, index)),
+                lib.wp_candidates_ready(candidates, index),
+                lib.wp_candidates_running(candidates, index),
+            )
+            for index in range(lib.wp_candidates_count(candidates))
+        ]
+    )
+
+
 class Worker(Handle, Generic[DeliveryT]):
     """A wp_worker whose deliveries are objects of the type `kind`."""
 
-    def __init__(self, store: Store, config: Config, kind: Type[DeliveryT]) -> None:
+    def __init__(
+        self, store: Union[Store, Router], config: Config, kind: Type[DeliveryT]
+    ) -> None:
         out = ffi.new("wp_worker **")
-        call(lib.wp_worker_new, out, store.pointer, config.pointer)
+        new = lib.wp_worker_new_on_router if isinstance(store, Router) else lib.wp_worker_new
+        call(new, out, store.pointer, config.pointer)
         super().__init__(out[0], lib.wp_worker_free)
         self._kind = kind
 
@@ -829,6 +888,32 @@ class Worker(Handle, Generic[DeliveryT]):
         abandoned = ffi.new("size_t *")
         call(lib.wp_worker_stop, abandoned, self.pointer, deadline_ms)
         return int(abandoned[0])
+
+    def add_store(self, store: Store, id: Optional[str]) -> None:
+        name = NULL if id is None else name_text("id", id)
+        call(lib.wp_worker_add_store, self.pointer, store.pointer, name)
+
+    def remove_store(self, id: str, deadline_ms: int) -> int:
+        abandoned = ffi.new("size_t *")
+        name = name_text("id", id)
+        call(lib.wp_worker_remove_store, abandoned, self.pointer, name, deadline_ms)
+        return int(abandoned[0])
+
+    def set_selector(self, select: Select) -> None:
+        call(
+            lib.wp_worker_set_selector,
+            self.pointer,
+            lib.wpy_on_select,
+            _keep(select),
+            lib.wpy_on_destroy,
+        )
+
+    def store_counters(self, id: str) -> Dict[str, int]:
+        name = name_text("id", id)
+        return {
+            key: lib.wp_worker_store_counter(self.pointer, name, number)
+            for key, number in COUNTERS.items()
+        }
 
     def wake(self) -> None:
         lib.wp_worker_wake(self.pointer)

@@ -8,14 +8,14 @@ import re
 import threading
 import warnings
 from types import TracebackType
-from typing import Any, Mapping, Optional, Type, Union
+from typing import Any, Dict, Mapping, Optional, Type, Union
 
 from waypost import _handle, _log
 from waypost.clock import ManualClock
 from waypost.config import Config, OptionValue, option_text
 from waypost.errors import ConfigError, Error
 from waypost.outbox import Outbox
-from waypost.worker import Worker
+from waypost.worker import Selector, Worker
 from waypost._text import Duration
 
 
@@ -83,6 +83,8 @@ class Store:
     opens the same SQLite file: fork first and open stores afterwards.
     """
 
+    _routed = False
+
     def __init__(self, config: Config) -> None:
         """Open the store that the configuration's `store.*` options name:
 
@@ -95,6 +97,16 @@ class Store:
         except Error as error:
             error.args = (str(error).replace(_DEPLOY_IN_C, _DEPLOY),)
             raise
+
+    @classmethod
+    def _of(cls, handle: _handle.Store, config: Config) -> Store:
+        """One of a router's: it ends by itself."""
+        store = cls.__new__(cls)
+        store._config = config
+        store._config_lock = threading.Lock()
+        store._handle = handle
+        store._routed = True
+        return store
 
     @classmethod
     def open(
@@ -156,38 +168,44 @@ class Store:
         wakeups: Optional[bool] = None,
         all_topics: Optional[bool] = None,
         name: Optional[str] = None,
+        selection: Optional[str] = None,
+        turn: Optional[int] = None,
+        selector: Optional[Selector] = None,
         stop_timeout: Duration = 10.0,
     ) -> Worker:
-        """Make a worker. What is None is as the store's `worker.*` options say.
+        """Make a worker. What is None is as the store's `worker.*` options say. Further stores come with
+        Worker.add_store().
 
         concurrency   the most deliveries in progress at once
         threads       the most threads that run plain handlers, by default `concurrency`
         timeout       how long a handler may take; then its delivery is cancelled and retried
+        selection     with several stores, "round-robin" or "drain-first"
+        selector      chooses the store of the next message instead: gets Candidates, returns one of
+                      their ids, or None for whichever
         stop_timeout  how long run(), `with` and the end of the program wait for handlers
         """
-        options = {
-            "concurrency": concurrency,
-            "batch_size": batch_size,
-            "lease_ms": lease,
-            "timeout_ms": timeout,
-            "max_attempts": max_attempts,
-            "backoff_base_ms": backoff_base,
-            "backoff_max_ms": backoff_max,
-            "backoff_jitter": backoff_jitter,
-            "poll_min_ms": poll_min,
-            "poll_max_ms": poll_max,
-            "flush_ms": flush,
-            "reap_ms": reap,
-            "wakeups": wakeups,
-            "all_topics": all_topics,
-            "name": name,
-        }
-        given = {
-            f"worker.{key}": worker_option(key, value)
-            for key, value in options.items()
-            if value is not None
-        }
-        return Worker(self, given, threads=threads, stop_timeout=stop_timeout)
+        given = worker_options(
+            concurrency=concurrency,
+            batch_size=batch_size,
+            lease_ms=lease,
+            timeout_ms=timeout,
+            max_attempts=max_attempts,
+            backoff_base_ms=backoff_base,
+            backoff_max_ms=backoff_max,
+            backoff_jitter=backoff_jitter,
+            poll_min_ms=poll_min,
+            poll_max_ms=poll_max,
+            flush_ms=flush,
+            reap_ms=reap,
+            wakeups=wakeups,
+            all_topics=all_topics,
+            name=name,
+            selection=selection,
+            turn=turn,
+        )
+        return Worker(
+            self, given, threads=threads, stop_timeout=stop_timeout, selector=selector
+        )
 
     def _new_worker(
         self, options: Mapping[str, str], kind: Type[_handle.DeliveryT]
@@ -226,7 +244,8 @@ class Store:
     def __del__(self, warn: Any = warnings.warn, getpid: Any = os.getpid) -> None:
         handle: Optional[_handle.Store] = getattr(self, "_handle", None)
         if handle is not None and not handle.closed and handle.pid == getpid():
-            warn(f'store "{handle.id}" was not closed', ResourceWarning, source=self)
+            if not self._routed:
+                warn(f'store "{handle.id}" was not closed', ResourceWarning, source=self)
             handle.close()
 
     def __repr__(self) -> str:
@@ -234,6 +253,15 @@ class Store:
         location = re.sub(r"(://[^/@]*?:)[^/]*@", r"\1...@", self.location)
         location = re.sub(r"(?i)([?&](?:ssl)?password=)[^&]*", r"\1...", location)
         return f"<waypost.Store {self.id!r} at {location!r}, {state}>"
+
+
+def worker_options(**options: Optional[Union[OptionValue, Duration]]) -> Dict[str, str]:
+    """Those that are not None, as text, under their keys."""
+    return {
+        f"worker.{key}": worker_option(key, value)
+        for key, value in options.items()
+        if value is not None
+    }
 
 
 def worker_option(key: str, value: Union[OptionValue, Duration]) -> str:

@@ -25,6 +25,7 @@ from typing import (
     Mapping,
     Optional,
     Set,
+    Tuple,
     Type,
     TypeVar,
     Union,
@@ -38,7 +39,39 @@ from waypost._text import Duration, to_ms
 from waypost.delivery import Cancel, Deferred, Delivery, delay_to_ms
 
 if TYPE_CHECKING:
+    from waypost.router import Router
     from waypost.store import Store
+
+@dataclass(frozen=True)
+class Candidate:
+    """A store that has messages for the next free handler."""
+
+    store_id: str
+    #: How many messages of it are claimed and wait.
+    ready: int
+    #: How many of its messages are with handlers.
+    running: int
+
+
+#: Chooses whose message goes to the next free handler: the id of one of the candidates, or None for
+#: whichever. Called on several threads at once.
+Selector = Callable[[List[Candidate]], Optional[str]]
+
+
+def _select_by(selector: Selector) -> _handle.Select:
+    """A selector as the core calls it. One that fails leaves the choice to the core."""
+
+    def select(rows: List[Tuple[str, int, int]]) -> int:
+        try:
+            chosen = selector([Candidate(*row) for row in rows])
+        except Exception:
+            LOGGER.exception("the selector failed")
+            chosen = None
+        ids = [row[0] for row in rows]
+        return ids.index(chosen) if chosen in ids else len(ids)
+
+    return select
+
 
 Result = Optional[Deferred]
 #: Handles a delivery: a function or an `async def` function. To return None is success.
@@ -331,11 +364,12 @@ class Worker:
 
     def __init__(
         self,
-        store: Store,
+        store: Union[Store, Router],
         options: Mapping[str, str],
         *,
         threads: Optional[int] = None,
         stop_timeout: Duration = 10.0,
+        selector: Optional[Selector] = None,
     ) -> None:
         if threads is not None and not 1 <= threads <= 1024:
             raise errors.RangeError(f"threads is {threads}, not in 1..1024")
@@ -345,6 +379,8 @@ class Worker:
         self._threads = threads
         self._stop_seconds = to_ms("stop_timeout", stop_timeout) / 1000
         self._handlers: List[_Handler] = []
+        self._selector = selector
+        self._added: List[Tuple[Store, str]] = []
         self._lock = threading.RLock()
         self._run: Optional[_Run] = None
         self._loop_thread: Optional[LoopThread] = None
@@ -425,6 +461,35 @@ class Worker:
                 raise errors.StateError("the worker is running: add handlers before")
             self._register(self._prepared_core(), handler)
             self._handlers.append(handler)
+
+    # ---- stores -----------------------------------------------------------------------------
+
+    def add_store(self, store: Store, id: Optional[str] = None) -> None:
+        """Serve a further store, also while the worker runs. Its handlers are for all stores, and so is
+        its concurrency. `id` names it, by default Store.id. StateError: it has one of that id."""
+        self._check_process()
+        with self._lock:
+            core = self._run.core if self._run else self._prepared_core()
+            core.add_store(store._handle, id)
+            self._added.append((store, store.id if id is None else id))
+
+    def remove_store(self, id: str, timeout: Optional[Duration] = None) -> int:
+        """Let go of a store that was added, also while the worker runs: what was not started goes back,
+        running handlers finish. Returns how many were still running after the timeout, by default the
+        worker's stop_timeout. NotFoundError: it has no such store."""
+        self._check_process()
+        with self._lock:
+            core = self._run.core if self._run else self._prepared_core()
+        abandoned = core.remove_store(id, int(self._timeout(timeout) * 1000))
+        with self._lock:
+            self._added = [(store, name) for store, name in self._added if name != id]
+        return abandoned
+
+    def store_counters(self, id: str) -> Counters:
+        """What it has done for one store in its present run, or in the last one."""
+        with self._lock:
+            core = self._run.core if self._run else self._core
+            return Counters(**core.store_counters(id)) if core else Counters()
 
     # ---- running ----------------------------------------------------------------------------
 
@@ -620,6 +685,10 @@ class Worker:
 
     def _new_core(self) -> _handle.Worker[Delivery]:
         core = self._store._new_worker(self._options, Delivery)
+        if self._selector is not None:
+            core.set_selector(_select_by(self._selector))
+        for store, id in self._added:
+            core.add_store(store._handle, id)
         for handler in self._handlers:
             self._register(core, handler)
         return core
