@@ -51,7 +51,7 @@ static void bind_constants(bench_raw *raw)
 
 void bench_raw_open(bench_raw *raw, const char *path, size_t batch)
 {
-    static const wp__sql_names names = {.schema = "infra", .outbox = "outbox"};
+    static const wp__sql_names names = {.schema = "infra", .outbox = "outbox", .inbox = "inbox"};
     wp__sql_set *set = NULL;
     wp_error *err = NULL;
     *raw = (bench_raw){.db = bench_connect(path), .capacity = batch};

@@ -2,9 +2,10 @@
 # Embeds the statements and migrations of sql/ into C, as byte arrays.
 #
 #   sql/statements.txt              the statements, one name a line; engines that stand after it are
-#                                   the only ones that have it
+#                                   the only ones that have it, a queue after a ! does not have it
 #   sql/queues.txt                  the queues; a statement queue_<name> becomes one <queue>_<name> for
 #                                   each, with the queue's name for {queue} in names of objects
+#   sql/<engine>/<queue>_<name>.sql its text for a queue that needs one of its own
 #   sql/<engine>/<name>.sql         their text
 #   sql/<engine>/<queue>_columns.sql  where there is one: what its statements have for {columns}
 #   sql/<engine>/migrations.txt     the migrations in order, one file name a line without .sql
@@ -23,6 +24,7 @@ function(waypost_sql_names out list)
         string(STRIP "${line}" line)
         string(REPLACE " " ";" words "${line}")
         list(POP_FRONT words name)
+        list(FILTER words EXCLUDE REGEX "^!")
         if(NOT ARGN OR NOT words OR ARGN IN_LIST words)
             list(APPEND names ${name})
         endif()
@@ -33,6 +35,14 @@ function(waypost_sql_names out list)
         message(FATAL_ERROR "${list}: a name is listed twice")
     endif()
     set(${out} ${names} PARENT_SCOPE)
+endfunction()
+
+# The queues that a statement of all queues is not for.
+function(waypost_sql_without out list name)
+    file(STRINGS ${list} line REGEX "^${name}( |$)")
+    string(REGEX MATCHALL "![a-z]+" queues "${line}")
+    list(TRANSFORM queues REPLACE "^!" "")
+    set(${out} ${queues} PARENT_SCOPE)
 endfunction()
 
 # Name a text `<name>` and its array: { "name", bytes, length }.
@@ -128,9 +138,17 @@ if(CMAKE_SCRIPT_MODE_FILE)
                 waypost_sql_add(${name} "${text}")
                 continue()
             endif()
+            waypost_sql_without(without ${DIR}/statements.txt ${name})
             foreach(queue IN LISTS queues)
-                waypost_sql_for_queue(mine "${text}" ${queue} ${DIR}/${ENGINE}/${queue}_columns.sql)
+                if(queue IN_LIST without)
+                    continue()
+                endif()
                 string(REGEX REPLACE "^queue_" "${queue}_" own ${name})
+                set(mine "${text}")
+                if(EXISTS ${DIR}/${ENGINE}/${own}.sql)
+                    file(READ ${DIR}/${ENGINE}/${own}.sql mine)
+                endif()
+                waypost_sql_for_queue(mine "${mine}" ${queue} ${DIR}/${ENGINE}/${queue}_columns.sql)
                 waypost_sql_add(${own} "${mine}")
             endforeach()
         endforeach()
@@ -169,15 +187,25 @@ function(waypost_sql_check out dir list)
         endif()
     endforeach()
     list(REMOVE_ITEM present ${listed})
-    # what stands for {columns} goes into other texts
-    set(columns ${present})
-    list(FILTER columns INCLUDE REGEX "_columns\\.sql$")
-    list(FILTER present EXCLUDE REGEX "_columns\\.sql$")
+    # a queue's own text of a shared statement, and what stands for {columns}
+    waypost_sql_names(queues ${PROJECT_SOURCE_DIR}/sql/queues.txt)
+    set(own)
+    foreach(queue IN LISTS queues)
+        foreach(name IN LISTS names ITEMS queue_columns)
+            string(REGEX REPLACE "^queue_" "${queue}_" mine ${name})
+            if(NOT mine STREQUAL name AND ${dir}/${mine}.sql IN_LIST present)
+                list(APPEND own ${dir}/${mine}.sql)
+            endif()
+        endforeach()
+    endforeach()
+    if(own)
+        list(REMOVE_ITEM present ${own})
+    endif()
     if(present)
         list(JOIN present "\n  " present)
         message(FATAL_ERROR "files that ${list} does not list:\n  ${present}")
     endif()
-    set(${out} ${listed} ${columns} PARENT_SCOPE)
+    set(${out} ${listed} ${own} PARENT_SCOPE)
 endfunction()
 
 # waypost_embed_sql(<out-var> <engine>...): the generated sources, sql_ids.h and sql_<engine>.c,

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <waypost/inbox.h>
+
 #include "base/text.h"
 
 static wp_status check_payload(const char *payload, size_t len, wp_error **err)
@@ -231,41 +233,71 @@ static wp_status read_numbers(wp_received *message, const wp__value *c, wp_error
     return wp__column_id(&message->id, &c[WP__COL_ID], err);
 }
 
-const char *wp__received_unreadable(const wp__value *columns)
+typedef struct wanted {
+    const char *name;
+    wp_value_type type;
+    bool nullable;
+} wanted;
+
+static const char *first_odd(const wp__value *columns, const wanted *want, size_t count)
 {
-    static const struct {
-        const char *name;
-        wp_value_type type;
-        bool nullable;
-    } wanted[WP__RECEIVED_COLUMNS] = {
-        [WP__COL_SEQ] = {"seq", WP_VALUE_INT64, false},
-        [WP__COL_ATTEMPT] = {"attempt", WP_VALUE_INT64, false},
-        [WP__COL_CLAIM_NUMBER] = {"claim_number", WP_VALUE_INT64, false},
-        [WP__COL_ID] = {"id", WP_VALUE_BYTES, false},
-        [WP__COL_TOPIC] = {"topic", WP_VALUE_TEXT, false},
-        [WP__COL_PAYLOAD] = {"payload", WP_VALUE_TEXT, false},
-        [WP__COL_HEADERS] = {"headers", WP_VALUE_TEXT, true},
-        [WP__COL_CORRELATION_ID] = {"correlation_id", WP_VALUE_TEXT, true},
-        [WP__COL_ORDERING_KEY] = {"ordering_key", WP_VALUE_TEXT, true},
-        [WP__COL_CREATED_AT] = {"created_at", WP_VALUE_INT64, false},
-        [WP__COL_DUE_AT] = {"due_at", WP_VALUE_INT64, false},
-        [WP__COL_EXPIRES_AT] = {"expires_at", WP_VALUE_INT64, true},
-    };
-    for (size_t i = 0; i < WP__RECEIVED_COLUMNS; i++) {
-        wp_id id;
-        const bool ok = i == WP__COL_ID
-                            ? wp__column_id(&id, &columns[i], NULL) == WP_OK
-                            : columns[i].type == wanted[i].type ||
-                                  (wanted[i].nullable && columns[i].type == WP_VALUE_NULL);
-        if (!ok)
-            return wanted[i].name;
-    }
+    for (size_t i = 0; i < count; i++)
+        if (columns[i].type != want[i].type &&
+            !(want[i].nullable && columns[i].type == WP_VALUE_NULL))
+            return want[i].name;
     return NULL;
 }
 
-wp_status wp__received_new(wp_received **out, const wp__value *columns, wp_error **err)
+const char *wp__received_unreadable(const wp__value *columns, const wp__value *more)
 {
-    const char *odd = wp__received_unreadable(columns);
+    static const wanted first[] = {{"seq", WP_VALUE_INT64, false},
+                                   {"attempt", WP_VALUE_INT64, false},
+                                   {"claim_number", WP_VALUE_INT64, false}};
+    static const wanted rest[] = {
+        {"topic", WP_VALUE_TEXT, false},       {"payload", WP_VALUE_TEXT, false},
+        {"headers", WP_VALUE_TEXT, true},      {"correlation_id", WP_VALUE_TEXT, true},
+        {"ordering_key", WP_VALUE_TEXT, true}, {"created_at", WP_VALUE_INT64, false},
+        {"due_at", WP_VALUE_INT64, false},     {"expires_at", WP_VALUE_INT64, true}};
+    static const wanted inbox[] = {
+        {"source", WP_VALUE_TEXT, false},        {"message_id", WP_VALUE_TEXT, false},
+        {"consumer", WP_VALUE_TEXT, false},      {"hash", WP_VALUE_TEXT, true},
+        {"hash_algorithm", WP_VALUE_TEXT, true}, {"last_seen_at", WP_VALUE_INT64, false}};
+    wp_id id;
+    const char *odd = first_odd(columns, first, WP__COL_ID);
+    if (!odd && wp__column_id(&id, &columns[WP__COL_ID], NULL) != WP_OK)
+        odd = "id";
+    if (!odd)
+        odd = first_odd(columns + WP__COL_TOPIC, rest, WP__RECEIVED_COLUMNS - WP__COL_TOPIC);
+    return odd || !more ? odd : first_odd(more, inbox, WP__INBOX_COLUMNS);
+}
+
+/* Put the bytes of a hexadecimal text behind the struct. */
+static const char *take_hex(char **end, size_t *len, const wp__value *value)
+{
+    char *start = *end;
+    *len = 0;
+    if (value->type != WP_VALUE_TEXT)
+        return NULL;
+    *len = wp__hex_decode(start, value->p, value->len);
+    start[*len] = '\0';
+    *end = start + *len + 1;
+    return start;
+}
+
+static wp_status take_more(wp_received *message, char **end, const wp__value *more, wp_error **err)
+{
+    message->source = take_text(end, &more[WP__MORE_SOURCE]);
+    message->message_id = take_text(end, &more[WP__MORE_MESSAGE_ID]);
+    message->consumer = take_text(end, &more[WP__MORE_CONSUMER]);
+    message->hash = take_hex(end, &message->hash_len, &more[WP__MORE_HASH]);
+    message->hash_algorithm = take_text(end, &more[WP__MORE_HASH_ALGORITHM]);
+    return wp__column_int(&message->last_seen_us, &more[WP__MORE_LAST_SEEN_AT], err);
+}
+
+wp_status wp__received_new(wp_received **out, const wp__value *columns, const wp__value *more,
+                           wp_error **err)
+{
+    const char *odd = wp__received_unreadable(columns, more);
     size_t size = sizeof(wp_received);
     wp_received *message;
     wp_status st;
@@ -274,15 +306,18 @@ wp_status wp__received_new(wp_received **out, const wp__value *columns, wp_error
         return wp__fail(err, WP_E_DB, "unreadable row: %s", odd);
     for (int i = WP__COL_TOPIC; i <= WP__COL_ORDERING_KEY; i++)
         size += columns[i].len + 1;
+    for (int i = 0; more && i <= WP__MORE_HASH_ALGORITHM; i++)
+        size += more[i].len + 1;
     message = malloc(size);
     if (!message)
         return wp__fail_nomem(err);
     *message = (wp_received){0};
-    if ((st = read_numbers(message, columns, err)) != WP_OK) {
+    end = (char *)(message + 1);
+    if ((st = read_numbers(message, columns, err)) != WP_OK ||
+        (more && (st = take_more(message, &end, more, err)) != WP_OK)) {
         free(message);
         return st;
     }
-    end = (char *)(message + 1);
     message->topic = take_text(&end, &columns[WP__COL_TOPIC]);
     message->payload = take_text(&end, &columns[WP__COL_PAYLOAD]);
     message->payload_len = columns[WP__COL_PAYLOAD].len;
@@ -353,4 +388,36 @@ int64_t wp_received_due_us(const wp_received *message)
 int64_t wp_received_expires_us(const wp_received *message)
 {
     return message ? message->expires_us : 0;
+}
+
+const char *wp_received_source(const wp_received *message)
+{
+    return message ? message->source : NULL;
+}
+
+const char *wp_received_message_id(const wp_received *message)
+{
+    return message ? message->message_id : NULL;
+}
+
+const char *wp_received_consumer(const wp_received *message)
+{
+    return message ? message->consumer : NULL;
+}
+
+const char *wp_received_hash(size_t *len, const wp_received *message)
+{
+    if (len)
+        *len = message ? message->hash_len : 0;
+    return message ? message->hash : NULL;
+}
+
+const char *wp_received_hash_algorithm(const wp_received *message)
+{
+    return message ? message->hash_algorithm : NULL;
+}
+
+int64_t wp_received_last_seen_us(const wp_received *message)
+{
+    return message ? message->last_seen_us : 0;
 }

@@ -42,6 +42,17 @@ enum {
     WP__RECEIVED_COLUMNS
 };
 
+/* What follows for the inbox, at the end of a row. */
+enum {
+    WP__MORE_SOURCE,
+    WP__MORE_MESSAGE_ID,
+    WP__MORE_CONSUMER,
+    WP__MORE_HASH,
+    WP__MORE_HASH_ALGORITHM,
+    WP__MORE_LAST_SEEN_AT,
+    WP__INBOX_COLUMNS
+};
+
 /* One allocation: the texts follow the struct. */
 struct wp_received {
     int64_t seq;
@@ -57,13 +68,23 @@ struct wp_received {
     int64_t created_us;
     int64_t due_us;
     int64_t expires_us;
+    /* of the inbox; NULL and 0 elsewhere */
+    const char *source;
+    const char *message_id;
+    const char *consumer;
+    const char *hash; /* bytes */
+    size_t hash_len;
+    const char *hash_algorithm;
+    int64_t last_seen_us;
     bool suspect; /* the lease of the claim before ran out: it may have killed its process */
 };
 
-/* The name of the first column that cannot be read; NULL: all can. */
-const char *wp__received_unreadable(const wp__value *columns);
+/* The name of the first column that cannot be read; NULL: all can. `more`: the columns that only the
+ * inbox has; NULL: it is another queue's. */
+const char *wp__received_unreadable(const wp__value *columns, const wp__value *more);
 /* WP_E_DB: it cannot be read. */
-wp_status wp__received_new(wp_received **out, const wp__value *columns, wp_error **err);
+wp_status wp__received_new(wp_received **out, const wp__value *columns, const wp__value *more,
+                           wp_error **err);
 void wp__received_free(wp_received *message);
 
 #endif

@@ -85,10 +85,13 @@ claimed AS (
     RETURNING w.seq, w.attempt, w.claim_number, w.next_attempt_at, w.last_error
 )
 SELECT c.seq, c.attempt, c.claim_number, CAST(m.id AS text), m.topic, m.payload, m.headers, m.correlation_id,
-       m.ordering_key, m.created_at, m.due_at, m.expires_at,
-       CASE WHEN c.last_error = 'lease expired' THEN 1 ELSE 0 END, c.next_attempt_at, (SELECT now FROM n)
-FROM claimed AS c CROSS JOIN LATERAL (SELECT o.* FROM {queue} AS o WHERE o.seq = c.seq LIMIT 1) AS m
-UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, k.ordering_key, NULL, NULL, NULL, NULL, NULL, NULL
-FROM k WHERE k.place = 1000
-ORDER BY 14, 1
+       coalesce(c.after, m.ordering_key), m.created_at, m.due_at, m.expires_at,
+       CASE WHEN c.last_error = 'lease expired' THEN 1 ELSE 0 END, c.next_attempt_at, (SELECT now FROM n){columns}
+FROM (SELECT claimed.seq, claimed.attempt, claimed.claim_number, claimed.next_attempt_at, claimed.last_error,
+             CAST(NULL AS text) AS after
+      FROM claimed
+      UNION ALL
+      SELECT NULL, NULL, NULL, NULL, NULL, k.ordering_key
+      FROM k WHERE k.place = 1000) AS c
+LEFT JOIN LATERAL (SELECT o.* FROM {queue} AS o WHERE o.seq = c.seq LIMIT 1) AS m ON true
+ORDER BY c.next_attempt_at, c.seq

@@ -11,12 +11,13 @@ wp_config *bed_config(bed *b, const char *const *options)
         WPT_OK(wp_config_set(config, "store.schema", b->engine->schema, WPT_ERR));
     if (b->engine->outbox)
         WPT_OK(wp_config_set(config, "store.outbox_table", b->engine->outbox, WPT_ERR));
+    if (b->engine->inbox)
+        WPT_OK(wp_config_set(config, "store.inbox_table", b->engine->inbox, WPT_ERR));
     return config;
 }
 
-static void open_all(bed *b, const char *const *options)
+static void open_all(bed *b, WP_OWN wp_config *config)
 {
-    wp_config *config = bed_config(b, options);
     if (b->engine->opens_new || !b->store)
         WPT_OK(wp_config_set(config, "store.deploy", "true", WPT_ERR));
     WPT_OK(wp_store_open(&b->store, config, WPT_ERR));
@@ -49,7 +50,7 @@ int bed_setup(void **state)
         wp_config_free(config);
         b->engine->deployed(b->url);
     }
-    open_all(b, NULL);
+    open_all(b, bed_config(b, NULL));
     *state = b;
     return 0;
 }
@@ -68,8 +69,13 @@ int bed_teardown(void **state)
 
 void bed_reopen(bed *b, const char *const *options)
 {
+    bed_reopen_with(b, bed_config(b, options));
+}
+
+void bed_reopen_with(bed *b, WP_OWN wp_config *config)
+{
     close_all(b);
-    open_all(b, options);
+    open_all(b, config);
 }
 
 void bed_exec(bed *b, const char *sql)

@@ -14,6 +14,7 @@ typedef struct engine {
     const char *name;
     const char *schema; /* NULL: the default */
     const char *outbox;
+    const char *inbox;
     /* Write the URL of a database of its own, named `name`, to `out`. It is not there yet. */
     void (*url)(char *out, size_t size, const wpt_dir *dir, const char *name);
     /* Make that database, with nothing but the app's table mine (n INTEGER), or give the URL of another
@@ -39,6 +40,7 @@ typedef struct engine {
     /* Quirks. */
     bool made_first;            /* the database must be made before the schema is deployed */
     bool due_stays;             /* what was due stays so if the clock is set back */
+    bool hides_transactions;    /* a lent connection does not tell whether one is open */
     bool opens_new;             /* each store that opens the URL gets a new database */
     bool one_writer;            /* while the app's transaction has written, others cannot write */
     bool writer_blocks_readers; /* nor read: that is WP_E_UNAVAILABLE */
@@ -63,6 +65,8 @@ int bed_setup(void **state);
 int bed_teardown(void **state);
 /* The same anew with more options, and for engines that keep it, the same database. */
 void bed_reopen(bed *b, const char *const *options);
+/* With a configuration that bed_config() made; frees it. */
+void bed_reopen_with(bed *b, WP_OWN wp_config *config);
 /* The options that name the bed's database and schema, with more. */
 wp_config *bed_config(bed *b, const char *const *options);
 /* The app runs a statement on its connection. */

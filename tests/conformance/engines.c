@@ -124,6 +124,7 @@ static const engine sqlite_journal = {.name = "sqlite, a file with a rollback jo
 static const engine sqlite_hostile = {.name = "sqlite, a file with hostile names",
                                       .schema = "a\"b; DROP TABLE orders; -- ''[`Ünï%s",
                                       .outbox = "\"; out box\\ 😀] {outbox} :id ?1",
+                                      .inbox = "'; in box\"\\ 😀] {inbox_id} :now %s",
                                       .url = file_url,
                                       SQLITE_APP};
 
@@ -217,6 +218,7 @@ static const engine pg = {.name = "postgresql, libpq", .url = pg_url, .make = pg
 static const engine pg_hostile = {.name = "postgresql, libpq, with hostile names",
                                   .schema = "a\"b; DROP TABLE orders; -- ''[`Ünï%s$$",
                                   .outbox = "\"; out box\\ 😀] {outbox} :id ?1",
+                                  .inbox = "'; in box\"\\ 😀] {inbox_id} :now %s",
                                   .url = pg_url,
                                   .make = pg_make,
                                   PG_APP};
@@ -286,13 +288,15 @@ static int64_t odbc_number(app *a, const char *sql)
 
 #define ODBC_APP                                                                                   \
     PG_SQL, .url = odbc_url, .make = odbc_make, .number_at = odbc_number_at, .open = odbc_open,    \
-            .close = odbc_close, .lend = odbc_lend, .exec = odbc_exec, .number = odbc_number
+            .hides_transactions = true, .close = odbc_close, .lend = odbc_lend, .exec = odbc_exec, \
+            .number = odbc_number
 
 static const engine odbc = {.name = "postgresql, odbc", ODBC_APP};
 
 static const engine odbc_hostile = {.name = "postgresql, odbc, with hostile names",
                                     .schema = "a\"b; DROP TABLE orders; -- ''[`Ünï%s$$",
                                     .outbox = "\"; out box\\ 😀] {outbox} :id ?1",
+                                    .inbox = "'; in box\"\\ 😀] {inbox_id} :now %s",
                                     ODBC_APP};
 
 const engine *const engines[] = {&sqlite_file, &sqlite_memory, &sqlite_journal, &sqlite_hostile,

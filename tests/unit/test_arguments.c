@@ -330,7 +330,7 @@ static void test_worker__null__refused_or_harmless(void **state)
     REFUSE("topic", wp_worker_topic_set, k->worker, WP_SOURCE_OUTBOX, NULL, "lease_ms", "1000");
     REFUSE("key", wp_worker_topic_set, k->worker, WP_SOURCE_OUTBOX, "t", NULL, "1000");
     REFUSE("value", wp_worker_topic_set, k->worker, WP_SOURCE_OUTBOX, "t", "lease_ms", NULL);
-    REFUSE("source", wp_worker_topic_set, k->worker, (wp_source)2, "t", "lease_ms", "1000");
+    REFUSE("source", wp_worker_topic_set, k->worker, (wp_source)9, "t", "lease_ms", "1000");
     REFUSE("out", wp_worker_next, NULL, k->worker, 0);
     REFUSE("worker", wp_worker_next, &delivery, NULL, 0);
     REFUSE("worker", wp_worker_run, NULL);

@@ -6,7 +6,7 @@
 
 #include "db/store.h"
 
-static const wp__sql_names plain = {.schema = "infra", .outbox = "outbox"};
+static const wp__sql_names plain = {.schema = "infra", .outbox = "outbox", .inbox = "inbox"};
 
 /* ---- rendering ---------------------------------------------------------------------------- */
 
@@ -29,10 +29,11 @@ static void renders(const char *source, const wp__sql_names *names, const char *
 /* proves: SDP-003 */
 static void test_render__objects__named_after_schema_and_outbox(void **state)
 {
-    const wp__sql_names mine = {.schema = "s", .outbox = "Letters"};
+    const wp__sql_names mine = {.schema = "s", .outbox = "Letters", .inbox = "Post"};
     (void)state;
     renders("{outbox} {outbox_work} {outboxed} {migration}", &mine,
             "\"s_Letters\" \"s_Letters_work\" \"s_outboxed\" \"s_migration\"");
+    renders("{inbox} {inbox_work} {inboxes}", &mine, "\"s_Post\" \"s_Post_work\" \"s_inboxes\"");
     renders("no object", &mine, "no object");
     renders("", &mine, "");
     renders("{a}{b}", &plain, "\"infra_a\"\"infra_b\"");
@@ -41,7 +42,8 @@ static void test_render__objects__named_after_schema_and_outbox(void **state)
 /* proves: SDP-003 */
 static void test_render__hostile_names__quoted(void **state)
 {
-    const wp__sql_names hostile = {.schema = "a\"; DROP TABLE t; --", .outbox = "\"{x} :id\n?"};
+    const wp__sql_names hostile = {
+        .schema = "a\"; DROP TABLE t; --", .outbox = "\"{x} :id\n?", .inbox = "i"};
     (void)state;
     renders("{outbox}", &hostile, "\"a\"\"; DROP TABLE t; --_\"\"{x} :id\n?\"");
     renders("{outbox_id}", &hostile, "\"a\"\"; DROP TABLE t; --_\"\"{x} :id\n?_id\"");
@@ -63,7 +65,7 @@ static void test_render__malformed_placeholder__is_refused(void **state)
 
 /* PostgreSQL's way with names. */
 static const wp__sql_names schemas = {
-    .schema = "sch\"ema", .outbox = "o'b", .schemas = true, .max_bytes = 12};
+    .schema = "sch\"ema", .outbox = "o'b", .inbox = "in", .schemas = true, .max_bytes = 12};
 
 /* proves: SDP-003 */
 static void test_render__engine_with_schemas__names_are_qualified(void **state)
@@ -81,11 +83,12 @@ static void test_render__engine_with_schemas__names_are_qualified(void **state)
 static void test_render__name_over_the_engines_limit__is_refused(void **state)
 {
     const wp__sql_names long_schema = {
-        .schema = "thirteen_long", .outbox = "o", .schemas = true, .max_bytes = 12};
+        .schema = "thirteen_long", .outbox = "o", .inbox = "i", .schemas = true, .max_bytes = 12};
     char *text = NULL;
     (void)state;
     renders("{outbox_123456789}",
-            &(wp__sql_names){.schema = "s", .outbox = "ob", .schemas = true, .max_bytes = 12},
+            &(wp__sql_names){
+                .schema = "s", .outbox = "ob", .inbox = "i", .schemas = true, .max_bytes = 12},
             "\"s\".\"ob_123456789\"");
     WPT_FAILS(render(&text, "{outbox_123456789x}", &schemas, WPT_ERR), WP_E_CONFIG, "outbox_table");
     free(text);

@@ -85,6 +85,20 @@ WP_API size_t wp_op_result_count(const wp_op *op);
 WP_API wp_status wp_op_result_id(wp_id *out, const wp_op *op, size_t index, wp_error **err);
 /** 1 if result `index` is a duplicate: nothing was stored, the id is that of the first. */
 WP_API int wp_op_result_duplicate(const wp_op *op, size_t index);
+/** The state in which a message was found when it arrived (inbox.h). */
+typedef enum wp_inbox_state {
+    WP_INBOX_NEW = 0,        /**< it was not known: it is the first time that it arrives */
+    WP_INBOX_SEEN = 1,       /**< it had arrived before, and nothing was made of it */
+    WP_INBOX_PROCESSING = 2, /**< it is enqueued, or being processed */
+    WP_INBOX_DONE = 3,       /**< it was processed */
+    WP_INBOX_DEAD = 4        /**< it was given up */
+} wp_inbox_state;
+
+/** Result `index` of a finished operation of the inbox: the state in which the message was found;
+ * WP_INBOX_NEW where there is none. */
+WP_API wp_inbox_state wp_op_result_found(const wp_op *op, size_t index);
+/** 1 if result `index` of an operation of the inbox had another content hash than the one known. */
+WP_API int wp_op_result_mismatch(const wp_op *op, size_t index);
 /** Free the operation, finished or not. */
 WP_API void wp_op_free(WP_OWN wp_op *op);
 

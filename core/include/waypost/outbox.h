@@ -184,6 +184,7 @@ typedef enum wp_message_status {
     WP_MESSAGE_DONE = 2,        /**< finished with success */
     WP_MESSAGE_FAILED = 3,      /**< a dead letter */
     WP_MESSAGE_BLOCKED = 4,     /**< waits for an earlier message with the same ordering key */
+    WP_MESSAGE_SEEN = 5,        /**< the inbox: arrived, but not enqueued */
     WP_MESSAGE_CANCELLED = 6    /**< a timer that was cancelled */
 } wp_message_status;
 

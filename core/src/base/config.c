@@ -66,6 +66,8 @@ static const property properties[] = {
      "starts with it and an underscore; a name that would start with `sqlite_` is refused."},
     {"store.outbox_table", PROP_NAME, AT(outbox_table), 1, 63, "outbox", NULL, false,
      "The name of the outbox table; the outbox's other tables are named after it."},
+    {"store.inbox_table", PROP_NAME, AT(inbox_table), 1, 63, "inbox", NULL, false,
+     "The name of the inbox table, likewise."},
     {"store.deploy", PROP_BOOL, AT(store_deploy), 0, 1, "false", NULL, false,
      "Create or upgrade the schema when the store is opened."},
     {"store.pool_size", PROP_INT, AT(pool_size), 1, 64, "4", NULL, false,
@@ -91,6 +93,10 @@ static const property properties[] = {
      "undo the last commits (in WAL mode); never with `full`. What the app commits is the app's "
      "choice. Workers always use `normal`: a claim or an outcome that is undone means that work is "
      "done again, not that it is lost."},
+    {"inbox.revive_dead", PROP_BOOL, AT(revive_dead), 0, 1, "false", NULL, false,
+     "A dead message of the inbox that is enqueued again becomes ready again, with no attempts. "
+     "Off: it "
+     "takes the new values and stays dead."},
     {"log.level", PROP_ENUM, AT(log_level), 0, 0, "warning", level_choices, false,
      "The least level that is logged."},
     {"schedule.zone_directory", PROP_TEXT, AT(zone_directory), 1, 4096, "/usr/share/zoneinfo", NULL,

@@ -31,6 +31,7 @@ struct wp_config {
     char *store_id;
     char *store_schema;
     char *outbox_table;
+    char *inbox_table;
     bool store_deploy;
     int64_t pool_size;
     int64_t busy_ms; /* store.busy_timeout_ms: how long to wait for another writer */
@@ -42,6 +43,7 @@ struct wp_config {
     int64_t log_level;   /* a wp_log_level, or WP__LOG_OFF */
 
     char *zone_directory; /* schedule.zone_directory */
+    bool revive_dead;     /* an enqueue of a dead message of the inbox makes it ready again */
 
     wp__worker_options worker;
     char *worker_name;      /* "": host:pid */

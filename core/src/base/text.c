@@ -159,3 +159,35 @@ void wp_text_free(char *text)
 {
     free(text);
 }
+
+void wp__hex_encode(char *out, const void *data, size_t len)
+{
+    static const char digits[] = "0123456789abcdef";
+    const unsigned char *bytes = data;
+    for (size_t i = 0; i < len; i++) {
+        *out++ = digits[bytes[i] >> 4];
+        *out++ = digits[bytes[i] & 15];
+    }
+    *out = '\0';
+}
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+size_t wp__hex_decode(char *out, const char *text, size_t len)
+{
+    size_t count = 0;
+    for (size_t i = 0; i + 1 < len; i += 2) {
+        const int high = hex_digit(text[i]);
+        const int low = hex_digit(text[i + 1]);
+        if (high < 0 || low < 0)
+            break;
+        out[count++] = (char)(unsigned char)(high << 4 | low);
+    }
+    return count;
+}

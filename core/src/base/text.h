@@ -26,6 +26,11 @@ char *wp__text_clean(const char *text, size_t max, bool *failed);
 /* True if valid UTF-8 `text` holds a control character: C0, DEL or C1. */
 bool wp__text_has_control(const char *text);
 
+/* Hexadecimal, in lower case: `out` holds 2 * len + 1 characters. */
+void wp__hex_encode(char *out, const void *data, size_t len);
+/* And back, to len / 2 bytes; returns how many there were up to what is no hexadecimal. */
+size_t wp__hex_decode(char *out, const char *text, size_t len);
+
 /* strdup() and memdup() that are in C11; the copy is NUL-terminated. NULL stays NULL. */
 char *wp__text_dup(const char *text);
 char *wp__text_ndup(const char *text, size_t len);

@@ -26,6 +26,8 @@ typedef struct wp__driver {
     /* Whether the file that it is on is not the one of that name any more. Cheap: asked before each use,
      * also of connections that are not idle. NULL: there is no file. */
     bool (*gone)(wp_conn *conn);
+    /* Whether a transaction is open on it. NULL: the app alone knows. */
+    bool (*in_transaction)(wp_conn *conn);
     wp_status (*begin)(wp_conn *conn, bool write, wp_error **err);
     wp_status (*commit)(wp_conn *conn, wp_error **err);
     void (*rollback)(wp_conn *conn);

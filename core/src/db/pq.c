@@ -213,6 +213,11 @@ static wp_status pq_commit(wp_conn *conn, wp_error **err)
     return st;
 }
 
+static bool pq_in_transaction(wp_conn *conn)
+{
+    return PQtransactionStatus(self_of(conn)->pg) != PQTRANS_IDLE;
+}
+
 static void pq_rollback(wp_conn *conn)
 {
     pq_conn *self = self_of(conn);
@@ -532,6 +537,7 @@ const wp__driver wp__pq_driver = {
     .connect = pq_connect,
     .close = pq_close,
     .alive = pq_alive,
+    .in_transaction = pq_in_transaction,
     .begin = pq_begin,
     .commit = pq_commit,
     .rollback = pq_rollback,

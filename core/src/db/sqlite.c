@@ -143,6 +143,11 @@ static wp_status run_own(sqlite_conn *self, int which, int64_t *value, wp_error 
     return WP_OK;
 }
 
+static bool sqlite_in_transaction(wp_conn *conn)
+{
+    return !sqlite3_get_autocommit(self_of(conn)->db);
+}
+
 static wp_status sqlite_begin(wp_conn *conn, bool write, wp_error **err)
 {
     return run_own(self_of(conn), write ? ST_BEGIN_WRITE : ST_BEGIN_READ, NULL, err);
@@ -328,6 +333,7 @@ const wp__driver wp__sqlite_driver = {
     .connect = sqlite_connect,
     .close = sqlite_close,
     .gone = sqlite_gone,
+    .in_transaction = sqlite_in_transaction,
     .begin = sqlite_begin,
     .commit = sqlite_commit,
     .rollback = sqlite_rollback,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/file.h"
 #include "base/heap.h"
@@ -33,6 +34,7 @@ struct wp_store {
     wp__signaller signaller;
     char channel[32];
     atomic_bool unprepared; /* statements are not prepared any more */
+    _Atomic int64_t counters[WP__STORE_COUNTERS];
 };
 
 wp_status wp__store_check(const wp_store *store, wp_error **err)
@@ -142,6 +144,16 @@ const char *wp__store_watch_path(const wp_store *store)
 bool wp__store_had_file(const wp_store *store)
 {
     return store->mark != NULL;
+}
+
+void wp__store_count(wp_store *store, int counter)
+{
+    atomic_fetch_add_explicit(&store->counters[counter], 1, memory_order_relaxed);
+}
+
+int64_t wp__store_counted(const wp_store *store, int counter)
+{
+    return atomic_load_explicit(&store->counters[counter], memory_order_relaxed);
 }
 
 wp__pool *wp__store_pool(wp_store *store)
@@ -294,6 +306,15 @@ static wp_status choose_driver(wp_store *store, wp_error **err)
                     *url ? "is of no known kind" : "is not set");
 }
 
+/* Two queues in one table: SQLite does not tell ASCII's upper case from its lower. */
+static wp_status check_tables(const wp_config *config, wp_error **err)
+{
+    if (strcasecmp(config->outbox_table, config->inbox_table) != 0)
+        return WP_OK;
+    return wp__fail(err, WP_E_CONFIG, "store.outbox_table and store.inbox_table are both \"%s\"",
+                    config->inbox_table);
+}
+
 /* A store with everything but a connection. */
 static wp_status store_new(wp_store **out, const wp_config *config, wp_error **err)
 {
@@ -315,9 +336,12 @@ static wp_status store_new(wp_store **out, const wp_config *config, wp_error **e
         goto done;
     store->names = (wp__sql_names){.schema = store->config->store_schema,
                                    .outbox = store->config->outbox_table,
+                                   .inbox = store->config->inbox_table,
                                    .schemas = store->engine->schemas,
                                    .max_bytes = store->engine->name_max};
     name_channel(store);
+    if ((st = check_tables(store->config, err)) != WP_OK)
+        goto done;
     st = wp__sql_set_new(&store->sql, store->engine->statements, &store->names, err);
     if (st == WP_OK)
         st = wp__sql_set_style(store->sql, store->driver->style, err);

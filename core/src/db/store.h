@@ -45,6 +45,11 @@ const char *wp__store_watch_path(const wp_store *store);
 bool wp__store_prepares(const wp_store *store);
 void wp__store_stop_preparing(wp_store *store);
 
+/* Count for the inbox: by wp_inbox_counter_id. */
+enum { WP__STORE_COUNTERS = 4 };
+void wp__store_count(wp_store *store, int counter);
+int64_t wp__store_counted(const wp_store *store, int counter);
+
 /* Take a connection, opening one if fewer than `store.pool_size` are out, else waiting for one; and
  * give it back. */
 wp_status wp__pool_take(wp_conn **out, wp_store *store, wp_error **err);

@@ -32,6 +32,7 @@ const wp__engine wp__engine_postgresql = {
     .text_ids = true,
     .own_clock = true,
     .claim_reads = true,
+    .joint_writes = true,
     .enqueues_many = true,
     .row_locks = true,
     .signals = true,

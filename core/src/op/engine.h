@@ -18,6 +18,7 @@ typedef struct wp__engine {
     bool text_ids;      /* ids are text parameters and lists of them JSON; else they are bytes */
     bool own_clock;     /* statements ask the server what time it is; else they are told */
     bool claim_reads;   /* the claim returns the messages; else they are read by a statement more */
+    bool joint_writes;  /* one statement writes to several tables */
     bool enqueues_many; /* one statement stores many messages */
     bool row_locks;     /* a transaction locks rows, not the whole database */
     bool signals;       /* a statement tells other processes of new work */

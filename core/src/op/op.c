@@ -317,11 +317,28 @@ wp_status wp_op_result_id(wp_id *out, const wp_op *op, size_t index, wp_error **
     return WP_OK;
 }
 
+static const wp__op_result *result_at(const wp_op *op, size_t index)
+{
+    return op && op->finished && op->results && index < op->result_count ? &op->results[index]
+                                                                         : NULL;
+}
+
 int wp_op_result_duplicate(const wp_op *op, size_t index)
 {
-    return op && op->finished && op->results && index < op->result_count
-               ? op->results[index].duplicate
-               : 0;
+    const wp__op_result *result = result_at(op, index);
+    return result ? result->duplicate : 0;
+}
+
+wp_inbox_state wp_op_result_found(const wp_op *op, size_t index)
+{
+    const wp__op_result *result = result_at(op, index);
+    return result ? result->found : WP_INBOX_NEW;
+}
+
+int wp_op_result_mismatch(const wp_op *op, size_t index)
+{
+    const wp__op_result *result = result_at(op, index);
+    return result ? result->mismatch : 0;
 }
 
 void wp_op_free(wp_op *op)

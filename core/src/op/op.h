@@ -43,16 +43,19 @@ typedef struct wp__op_class {
 typedef struct wp__queue {
     const char *name; /* as people call it */
     size_t first_sql; /* its copy of the first of those statements */
+    size_t columns;   /* how many more a message of it has, at the end of those that are read */
 } wp__queue;
 
-/* What became of one enqueued message. */
+/* What became of one message that was enqueued, or arrived. */
 typedef struct wp__op_result {
     wp_id id;
     int duplicate;
-    wp_id own; /* the id that it was to be stored with */
+    wp_id own;            /* the id that it was to be stored with */
+    wp_inbox_state found; /* the inbox: the state in which it was found */
+    int mismatch;         /* its hash was another one */
 } wp__op_result;
 
-enum { WP__OP_COLUMNS_MAX = 20 };
+enum { WP__OP_COLUMNS_MAX = 24 };
 
 struct wp_op {
     const wp__op_class *cls;

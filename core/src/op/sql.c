@@ -65,16 +65,20 @@ static bool starts_with(const char *text, size_t len, const char *prefix)
 
 void wp__sql_object_name(wp__buf *out, const char *object, size_t len, const wp__sql_names *names)
 {
-    static const char outbox[] = "outbox";
-    size_t noun = sizeof outbox - 1;
+    static const char *const nouns[] = {"outbox", "inbox"};
+    const char *const called[] = {names->outbox, names->inbox};
     if (!names->schemas) {
         wp__buf_text(out, names->schema);
         wp__buf_text(out, "_");
     }
-    if (starts_with(object, len, outbox) && (len == noun || object[noun] == '_')) {
-        wp__buf_text(out, names->outbox);
-        object += noun;
-        len -= noun;
+    for (size_t i = 0; i < sizeof nouns / sizeof nouns[0]; i++) {
+        const size_t noun = strlen(nouns[i]);
+        if (starts_with(object, len, nouns[i]) && (len == noun || object[noun] == '_')) {
+            wp__buf_text(out, called[i]);
+            object += noun;
+            len -= noun;
+            break;
+        }
     }
     wp__buf_add(out, object, len);
 }
@@ -85,7 +89,8 @@ static wp_status add_quoted(wp__buf *out, const char *name, size_t len, const wp
 {
     if (names->max_bytes && len > names->max_bytes)
         return wp__fail(err, WP_E_CONFIG,
-                        "store.schema or store.outbox_table makes the name \"%.*s\" of %zu bytes, "
+                        "store.schema, store.outbox_table or store.inbox_table makes the name "
+                        "\"%.*s\" of %zu bytes, "
                         "the database's limit is %zu",
                         (int)len, name, len, names->max_bytes);
     wp__buf_text(out, "\"");

@@ -50,7 +50,12 @@ typedef struct wp__sql_source {
     X(REASON, "reason")                                                                            \
     X(NAME, "name")                                                                                \
     X(SCHEMA, "schema")                                                                            \
-    X(NUMBER, "number")
+    X(NUMBER, "number")                                                                            \
+    X(SOURCE, "source")                                                                            \
+    X(MESSAGE_ID, "message_id")                                                                    \
+    X(CONSUMER, "consumer")                                                                        \
+    X(HASH, "hash")                                                                                \
+    X(HASH_ALGORITHM, "hash_algorithm")
 
 typedef enum wp__param {
 #define WP__PARAM_ENUM(id, name) WP__P_##id,
@@ -77,6 +82,7 @@ typedef struct wp__sql_text {
 typedef struct wp__sql_names {
     const char *schema;
     const char *outbox; /* the outbox table; other objects of the outbox are named after it */
+    const char *inbox;  /* the same of the inbox */
     bool schemas;       /* the engine has schemas; else the schema is every name's prefix */
     size_t max_bytes;   /* the engine's limit of a name; 0: none */
 } wp__sql_names;

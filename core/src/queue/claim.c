@@ -49,7 +49,8 @@ static void use_claim(wp__claim_op *self, const char *topics)
     else
         wp__op_set_null(op, WP__P_MAX_ATTEMPTS);
     self->step = CLAIM;
-    wp__op_use_queue(op, WP__QUEUE_CLAIM, op->engine->claim_reads ? CLAIM_COLUMNS : 1);
+    wp__op_use_queue(op, WP__QUEUE_CLAIM,
+                     op->engine->claim_reads ? CLAIM_COLUMNS + op->queue->columns : 1);
 }
 
 static wp_status claim_next(wp_op *op, wp_error **err)
@@ -67,7 +68,7 @@ static wp_status claim_next(wp_op *op, wp_error **err)
         wp__buf_text(&self->seqs, "]");
         wp__op_set_text(op, WP__P_SEQS, self->seqs.data);
         self->step = READ;
-        wp__op_use_queue(op, WP__QUEUE_READ_CLAIMED, READ_COLUMNS);
+        wp__op_use_queue(op, WP__QUEUE_READ_CLAIMED, READ_COLUMNS + op->queue->columns);
     } else if (self->step == READ || self->step == ASIDE) {
         self->step = ASIDE;
         wp__op_set_text(op, WP__P_WORKER, NULL);
@@ -78,7 +79,10 @@ static wp_status claim_next(wp_op *op, wp_error **err)
 
 static wp_status keep_message(wp__claim_op *self, const wp__value *columns, wp_error **err)
 {
-    const char *odd = wp__aside_is_possible(&self->base) ? wp__received_unreadable(columns) : NULL;
+    const wp__value *more =
+        self->base.queue->columns ? columns + self->base.columns - self->base.queue->columns : NULL;
+    const char *odd =
+        wp__aside_is_possible(&self->base) ? wp__received_unreadable(columns, more) : NULL;
     int64_t suspect = 0;
     wp_status st;
     if (odd && columns[WP__COL_SEQ].type == WP_VALUE_INT64)
@@ -91,7 +95,7 @@ static wp_status keep_message(wp__claim_op *self, const wp__value *columns, wp_e
     if (self->count == (size_t)self->batch)
         return wp__fail(err, WP_E_INTERNAL, "a claim returned more than its batch");
     if ((st = wp__column_int(&suspect, &columns[COL_SUSPECT], err)) != WP_OK ||
-        (st = wp__received_new(&self->received[self->count], columns, err)) != WP_OK)
+        (st = wp__received_new(&self->received[self->count], columns, more, err)) != WP_OK)
         return st;
     self->received[self->count++]->suspect = suspect != 0;
     return WP_OK;

@@ -32,7 +32,7 @@ static wp_status get_next(wp_op *op, wp_error **err)
     (void)err;
     if (self->step++ == 0) {
         wp__op_set_id(op, WP__P_ID, self->id);
-        wp__op_use_queue(op, WP__QUEUE_GET, WP__INFO_COLUMNS);
+        wp__op_use_queue(op, WP__QUEUE_GET, WP__INFO_COLUMNS + op->queue->columns);
     }
     return WP_OK;
 }
@@ -45,13 +45,28 @@ static wp_status copy_text(char **out, const wp__value *value, wp_error **err)
     return *out ? WP_OK : wp__fail_nomem(err);
 }
 
-wp_status wp__info_new(wp_outbox_info **out, const wp__value *columns, wp_error **err)
+/* The message of a row. One of the inbox that was never enqueued has neither topic nor payload. */
+static wp_status get_message(wp_received **out, const wp__queue *queue, const wp__value *columns,
+                             wp_error **err)
+{
+    static const wp__value none = {.type = WP_VALUE_TEXT, .p = ""};
+    wp__value message[WP__RECEIVED_COLUMNS];
+    if (!queue->columns)
+        return wp__received_new(out, columns, NULL, err);
+    memcpy(message, columns, sizeof message);
+    if (message[WP__COL_TOPIC].type == WP_VALUE_NULL)
+        message[WP__COL_TOPIC] = message[WP__COL_PAYLOAD] = none;
+    return wp__received_new(out, message, columns + WP__INFO_COLUMNS, err);
+}
+
+wp_status wp__info_new(wp_outbox_info **out, const wp__queue *queue, const wp__value *columns,
+                       wp_error **err)
 {
     wp_outbox_info *info = calloc(1, sizeof *info);
     wp_status st;
     if (!info)
         return wp__fail_nomem(err);
-    if ((st = wp__received_new(&info->message, columns, err)) != WP_OK ||
+    if ((st = get_message(&info->message, queue, columns, err)) != WP_OK ||
         (st = wp__column_int(&info->status, &columns[WP__COL_STATUS], err)) != WP_OK ||
         (st = wp__column_int_or(&info->next_attempt_us, &columns[WP__COL_NEXT_ATTEMPT], 0, err)) !=
             WP_OK ||
@@ -72,7 +87,7 @@ static wp_status get_row(wp_op *op, const wp__value *columns, wp_error **err)
 {
     wp_outbox_info_free(((get_op *)op)->info);
     ((get_op *)op)->info = NULL;
-    return wp__info_new(&((get_op *)op)->info, columns, err);
+    return wp__info_new(&((get_op *)op)->info, op->queue, columns, err);
 }
 
 static void get_rewind(wp_op *op)

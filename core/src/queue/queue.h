@@ -13,6 +13,7 @@
 
 /* The queues that there are. */
 extern const wp__queue wp__outbox;
+extern const wp__queue wp__inbox;
 extern const wp__queue wp__timer;
 /* Its place among them, 0 to WP__QUEUES - 1. */
 static inline size_t wp__queue_index(const wp__queue *queue)
@@ -173,6 +174,12 @@ wp_status wp__standing_op_init(wp__standing_op *op, wp_store *store, const wp__q
 /* After it has run: where one of the claims stands. */
 wp__standing wp__standing_op_of(wp__standing_op *op, const wp_received *message);
 
+/* ---- dead letters made ready again (replay.c) ---- */
+
+/* The operation's next statement of those that do it, from *step 0 on; false: all have run. They must
+ * know seqs, now, delay (between one and the next) and worker. Rows: those that are dead no more. */
+bool wp__replay_use_next(wp_op *op, int *step);
+
 /* ---- reap ---- */
 
 enum { WP__REAP_PAGE = 500 };
@@ -212,7 +219,7 @@ wp_status wp__queue_next_due(int64_t *in_us, wp_store *store, wp_conn *conn, con
 
 /* ---- looking ---- */
 
-/* The columns of queue_get, which lists of messages have, too. */
+/* The columns of queue_get, which lists of messages have, too; a queue's own follow. */
 enum {
     WP__COL_STATUS = WP__RECEIVED_COLUMNS,
     WP__COL_NEXT_ATTEMPT,
@@ -222,7 +229,8 @@ enum {
     WP__COL_LAST_ERROR,
     WP__INFO_COLUMNS
 };
-wp_status wp__info_new(wp_outbox_info **out, const wp__value *columns, wp_error **err);
+wp_status wp__info_new(wp_outbox_info **out, const wp__queue *queue, const wp__value *columns,
+                       wp_error **err);
 
 /* ---- what the public calls of each queue are made of: outbox.h tells what they do ---- */
 

@@ -42,7 +42,7 @@ static wp_status list_row(wp_op *op, const wp__value *columns, wp_error **err)
     wp_status st;
     if (timers->count == (size_t)self->limit)
         return wp__fail(err, WP_E_INTERNAL, "a page of timers is longer than a page");
-    if ((st = wp__info_new(&timers->items[timers->count], columns, err)) == WP_OK)
+    if ((st = wp__info_new(&timers->items[timers->count], &wp__timer, columns, err)) == WP_OK)
         timers->count++;
     return st;
 }

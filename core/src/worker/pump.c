@@ -460,7 +460,7 @@ static wp_status reap_queue(wp__part *part, const wp__queue *queue, wp_error **e
 
 static wp_status reap(wp__part *part, wp_error **err)
 {
-    static const wp__queue *const queues[] = {&wp__outbox, &wp__timer};
+    static const wp__queue *const queues[] = {&wp__outbox, &wp__inbox, &wp__timer};
     wp_status st = WP_OK;
     for (size_t i = 0; i < sizeof queues / sizeof queues[0] && st == WP_OK; i++)
         if (queues[i] == &wp__outbox || wp__worker_uses(part->worker, queues[i]))

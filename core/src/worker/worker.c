@@ -214,8 +214,9 @@ wp_status wp_worker_new_on_router(wp_worker **out, wp_router *router, const wp_c
 /* ---- registered with ---------------------------------------------------------------------- */
 
 /* The queue of each source. */
-static const wp__queue *const sources[] = {
-    [WP_SOURCE_OUTBOX] = &wp__outbox, [WP_SOURCE_TIMER] = &wp__timer};
+static const wp__queue *const sources[] = {[WP_SOURCE_OUTBOX] = &wp__outbox,
+                                           [WP_SOURCE_INBOX] = &wp__inbox,
+                                           [WP_SOURCE_TIMER] = &wp__timer};
 
 wp_source wp_delivery_source(const wp_delivery *delivery)
 {

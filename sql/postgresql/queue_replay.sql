@@ -1,0 +1,17 @@
+-- queue_replay: make the dead letters of the JSON array :seqs ready again, with no attempts, one after the
+-- other in steps of :delay us. One whose unique key is taken stays dead.
+WITH n AS (
+    SELECT coalesce(CAST(:now AS bigint), CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint)) AS now
+),
+s AS (
+    SELECT CAST(j.seq AS bigint) AS seq, (j.place - 1) * CAST(:delay AS bigint) AS later
+    FROM json_array_elements_text(CAST(CAST(:seqs AS text) AS json)) WITH ORDINALITY AS j (seq, place)
+)
+INSERT INTO {queue_work} (seq, topic, status, next_attempt_at, attempt, claim_number, ordering_key, unique_key, expires_at, last_error)
+SELECT f.seq, m.topic, 0, n.now + s.later, 0, f.claim_number, m.ordering_key, m.unique_key,
+       CASE WHEN m.expires_at > n.now THEN m.expires_at END, f.last_error
+FROM n CROSS JOIN s
+CROSS JOIN LATERAL (SELECT i.* FROM {queue_finished} AS i WHERE i.seq = s.seq AND i.status = 3 LIMIT 1) AS f
+CROSS JOIN LATERAL (SELECT o.* FROM {queue} AS o WHERE o.seq = s.seq AND o.topic IS NOT NULL LIMIT 1) AS m
+ORDER BY m.unique_key, f.seq
+ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING
