@@ -57,14 +57,24 @@ static void on_server(const char *format, const char *name)
 static void drop(size_t i)
 {
     PQfinish(made[i].pg);
-    on_server("DROP DATABASE %s WITH (FORCE)", made[i].name);
+    on_server("DROP DATABASE %.63s WITH (FORCE)", made[i].name);
     made[i] = made[--made_count];
 }
 
+/* At exit; the server may be gone by then. */
 static void drop_all(void)
 {
-    while (maker == (long)getpid() && made_count > 0)
-        drop(0);
+    PGconn *pg;
+    char sql[256];
+    if (maker != (long)getpid())
+        return;
+    pg = PQconnectdb(server("WAYPOST_TEST_POSTGRESQL"));
+    for (size_t i = 0; i < made_count; i++) {
+        PQfinish(made[i].pg);
+        (void)snprintf(sql, sizeof sql, "DROP DATABASE %.63s WITH (FORCE)", made[i].name);
+        PQclear(PQexec(pg, sql));
+    }
+    PQfinish(pg);
 }
 
 static database *make(const char *url)
