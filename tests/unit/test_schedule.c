@@ -289,6 +289,8 @@ static void test_schedule_next__from_1970_to_9999__works_and_then_ends(void **st
               "0 0 1 1 * in UTC does not fire again");
     WPT_STATUS(wp_schedule_preview(all, &count, s, -1, 3, WPT_ERR), WP_E_RANGE);
     WPT_STATUS(wp_schedule_preview(all, &count, s, LAST_US + 1, 3, WPT_ERR), WP_E_RANGE);
+    WPT_FAILS(wp_schedule_preview(all, &count, s, 0, WP_PREVIEW_MAX + 1, WPT_ERR), WP_E_RANGE,
+              "max is not from 0 to 10000");
     assert_int_equal(us, 77);
     assert_int_equal(count, 77);
     WPT_OK(wp_schedule_preview(all, &count, s, wpt_second("9997-06-01T00:00:00") * WPT_SECOND_US, 3,

@@ -38,6 +38,7 @@ PASS(volatile TYPE *, void *, nint)
 
 HANDLE(wp_config, ConfigHandle)
 HANDLE(wp_clock, ClockHandle)
+HANDLE(wp_schedule, ScheduleHandle)
 HANDLE(wp_store, StoreHandle)
 HANDLE(wp_op, OperationHandle)
 HANDLE(wp_message, MessageHandle)
@@ -46,6 +47,11 @@ HANDLE(wp_outbox_info, InfoHandle)
 HANDLE(wp_outbox_stats, StatsHandle)
 HANDLE(wp_worker, WorkerHandle)
 HANDLE(wp_delivery, DeliveryHandle)
+
+/* Workers on several stores: not offered yet. */
+PASS(wp_router *, void *, nint)
+PASS(const wp_candidates *, const void *, nint)
+PASS(wp_select_fn, void *, nint)
 
 /* Pointers that handles lend, and that only the handle layer touches. */
 PASS(const wp_received *, const void *, nint)
@@ -101,6 +107,7 @@ PASS(wp_conn *, void *, nint)
 #undef WP_API
 #define WP_API
 %include <waypost/config.h>
+%include <waypost/schedule.h>
 %include <waypost/store.h>
 %include <waypost/op.h>
 %include <waypost/outbox.h>

@@ -6,6 +6,9 @@ import re
 from pathlib import Path
 
 HEADERS = ["base.h", "config.h", "store.h", "router.h", "op.h", "outbox.h", "worker.h"]  # in order of use
+HEADERS = [  # in order of use
+    "base.h", "config.h", "schedule.h", "store.h", "router.h", "op.h", "outbox.h", "worker.h",
+]
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 CONSTANT = re.compile(r"^#define\s+(WP_\w+)\s+(-?\d+)\s*$")
 MARKS = re.compile(r"\b(?:WP_API|WP_OWN|WP_BEGIN_DECLS|WP_END_DECLS)\b")

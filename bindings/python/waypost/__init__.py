@@ -42,6 +42,7 @@ from waypost.errors import (
 from waypost.message import Claim, Enqueued, Info, Message, OutboxStats, Received, Stats, Status
 from waypost.outbox import Outbox
 from waypost.router import Router
+from waypost.schedule import Schedule
 from waypost.store import Store, deploy
 from waypost.worker import Candidate, Counters, Worker
 
@@ -75,6 +76,7 @@ __all__ = [
     "Release",
     "Retry",
     "Router",
+    "Schedule",
     "SchemaError",
     "StateError",
     "Stats",

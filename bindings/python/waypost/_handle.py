@@ -248,6 +248,39 @@ def deploy(config: Config) -> None:
     call(lib.wp_schema_deploy, config.pointer)
 
 
+# ---- schedules ------------------------------------------------------------------------------
+
+
+class Schedule(Handle):
+    """A wp_schedule."""
+
+    def __init__(self, expression: str, zone: str, config: Config) -> None:
+        out = ffi.new("wp_schedule **")
+        call(
+            lib.wp_schedule_new,
+            out,
+            name_text("expression", expression),
+            name_text("zone", zone),
+            config.pointer,
+        )
+        super().__init__(out[0], lib.wp_schedule_free)
+
+    def next_us(self, after_us: int) -> int:
+        out = ffi.new("int64_t *")
+        call(lib.wp_schedule_next, out, self.pointer, after_us)
+        return int(out[0])
+
+    def preview_us(self, after_us: int, count: object) -> List[int]:
+        if isinstance(count, bool) or not isinstance(count, int):
+            raise errors.ArgumentError(f"count must be an int, not {type(count).__name__}")
+        if not 0 <= count <= lib.WP_PREVIEW_MAX:
+            raise errors.RangeError(f"count is not from 0 to {lib.WP_PREVIEW_MAX}")
+        out = ffi.new("int64_t[]", count + 1)
+        found = ffi.new("size_t *")
+        call(lib.wp_schedule_preview, out, found, self.pointer, after_us, count)
+        return [int(us) for us in out[0 : found[0]]]
+
+
 # ---- messages -------------------------------------------------------------------------------
 
 

@@ -13,6 +13,8 @@ WP_BEGIN_DECLS
 
 /** The longest expression, in bytes. */
 #define WP_EXPRESSION_MAX 255
+/** The most occurrences in one preview. */
+#define WP_PREVIEW_MAX 10000
 
 /** An expression in a zone, read and checked. It never changes: any threads may use it at once, and
  * it goes on by the zone's rules as they were when it was made. */
@@ -44,7 +46,8 @@ WP_API wp_status wp_schedule_next(int64_t *out_us, const wp_schedule *schedule, 
  * @param out_us    gets up to `max` of them, in microseconds UTC since 1970
  * @param count     gets how many
  * @param after_us  0 to WP_TIME_US_MAX
- * @return WP_OK; WP_E_RANGE: `after_us` is not in its range.
+ * @param max       0 to WP_PREVIEW_MAX
+ * @return WP_OK; WP_E_RANGE: `after_us` or `max` is not in its range.
  * @threads any */
 WP_API wp_status wp_schedule_preview(int64_t *out_us, size_t *count, const wp_schedule *schedule,
                                      int64_t after_us, size_t max, wp_error **err);

@@ -125,6 +125,8 @@ wp_status wp_schedule_preview(int64_t *out_us, size_t *count, const wp_schedule 
                                     : "out_us");
     if ((st = check_instant(after_us, err)) != WP_OK)
         return st;
+    if (max > WP_PREVIEW_MAX)
+        return wp__fail(err, WP_E_RANGE, "max is not from 0 to %d", WP_PREVIEW_MAX);
     while (found < max && next_us(&out_us[found], schedule, after_us))
         after_us = out_us[found++];
     *count = found;
