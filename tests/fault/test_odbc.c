@@ -145,6 +145,25 @@ static void test_lend__what_is_no_connection_to_the_engine__is_an_argument_error
     wp_store_close(other);
 }
 
+/* What double encoding would store cannot be told from what was meant. */
+static void test_lend__with_an_encoding_that_changes_texts__is_refused_at_its_use(void **state)
+{
+    place *p = *state;
+    SQLHDBC dbc = wpt_odbc_connect(p->url + strlen("odbc:"));
+    wp_conn *conn = lend(p->store, dbc);
+    wp_message *m = wpt_message("a", "\xc3\xa9");
+    wp_id id;
+    wpt_odbc_exec(dbc, "SET client_encoding TO 'LATIN1'");
+    WPT_FAILS(wp_outbox_enqueue(&id, NULL, p->store, conn, m, WPT_ERR), WP_E_STATE, "encoding");
+    assert_int_equal(stored(p), 0);
+    wpt_odbc_exec(dbc, "SET client_encoding TO 'UTF8'");
+    WPT_OK(wp_outbox_enqueue(&id, NULL, p->store, conn, m, WPT_ERR));
+    assert_int_equal(wpt_pg_number(p->pg, "SELECT ascii(payload) FROM infra.outbox"), 0xe9);
+    wp_message_free(m);
+    wp_conn_free(conn);
+    wpt_odbc_close(dbc);
+}
+
 /* ---- opening ------------------------------------------------------------------------------ */
 
 static wp_status open_url(const char *url, wp_error **err)
@@ -245,6 +264,7 @@ int main(void)
         WITH_PLACE(test_lend__statement_fails__transaction_is_the_apps_to_roll_back),
         WITH_PLACE(test_lend__to_a_store_of_the_other_driver__works_both_ways),
         WITH_PLACE(test_lend__what_is_no_connection_to_the_engine__is_an_argument_error),
+        WITH_PLACE(test_lend__with_an_encoding_that_changes_texts__is_refused_at_its_use),
         cmocka_unit_test(test_open__refused__says_why_and_no_password),
         WITH_PLACE(test_pool__connections_killed__calls_go_on_with_new_ones),
         WITH_PLACE(test_execute__server_takes_too_long__is_retriable_and_the_connection_lives),

@@ -190,12 +190,33 @@ static void test_settings__of_the_database__change_nothing(void **state)
     use_all(p, "all");
 }
 
+/* What double encoding would store cannot be told from what was meant. */
+static void test_encoding__of_the_apps_connection_is_not_utf8__is_refused_until_it_is(void **state)
+{
+    pg_place *p = *state;
+    wp_store *store = fault_store(p->url, "store.signals=false");
+    wp_conn *conn = pg_lend(store, p->db);
+    wp_message *message = fault_message("t", "\xc3\xa9");
+    wp_id id;
+    pg_exec(p->db, "SET client_encoding TO 'LATIN1'");
+    WPT_FAILS(wp_outbox_enqueue(&id, NULL, store, conn, message, WPT_ERR), WP_E_STATE, "LATIN1");
+    pg_exec(p->db, "SET client_encoding TO 'UTF8'");
+    MUST_OK(wp_outbox_enqueue(&id, NULL, store, conn, message, &must_err));
+    pg_exec(p->db, "SET client_encoding TO 'SQL_ASCII'"); /* nothing is converted */
+    MUST_OK(wp_outbox_enqueue(&id, NULL, store, conn, message, &must_err));
+    assert_int_equal(pg_number(p->db, "SELECT count(*) FROM infra.outbox WHERE ascii(payload) = 233"), 2);
+    wp_message_free(message);
+    wp_conn_free(conn);
+    wp_store_close(store);
+}
+
 static int suite(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_PG(test_renew__a_claim_that_another_transaction_has_locked__holds_up_no_other),
         WITH_PG(test_renew__by_the_app_while_it_is_locked__waits_and_tells_the_truth),
         WITH_PG(test_settings__of_the_database__change_nothing),
+        WITH_PG(test_encoding__of_the_apps_connection_is_not_utf8__is_refused_until_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

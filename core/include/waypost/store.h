@@ -68,7 +68,8 @@ WP_API wp_status wp_conn_borrow_sqlite(wp_conn **out, wp_store *store, struct sq
 /** Lend an open libpq connection (`PGconn *`), as wp_conn_borrow_sqlite() does. Nothing is prepared
  * or set on it. After an error its transaction is aborted, as after any failed statement.
  * @return WP_OK; WP_E_ARGUMENT: `db` is NULL, or the store is on another engine; WP_E_STATE: the
- *         store is closed or forked. */
+ *         store is closed or forked. Calls with it are WP_E_STATE while its client encoding is one that
+ *         would change UTF-8. */
 WP_API wp_status wp_conn_borrow_pq(wp_conn **out, wp_store *store, struct pg_conn *db,
                                    wp_error **err);
 /** Lend an open ODBC connection (an `SQLHDBC` of the driver manager that this library is linked to:
@@ -76,7 +77,8 @@ WP_API wp_status wp_conn_borrow_pq(wp_conn **out, wp_store *store, struct pg_con
  * long as both are on the same engine. No attribute of it is changed and no statement left open.
  * After an error its transaction is as the server and the connection's own settings leave it.
  * @return WP_OK; WP_E_ARGUMENT: `hdbc` is NULL or not connected, or the store is on another engine,
- *         or the driver is unknown; WP_E_STATE: the store is closed or forked. */
+ *         or the driver is unknown; WP_E_STATE: the store is closed or forked. Calls with it are
+ *         WP_E_STATE if it is found at the first one that its client encoding would change UTF-8. */
 WP_API wp_status wp_conn_borrow_odbc(wp_conn **out, wp_store *store, void *hdbc, wp_error **err);
 /** Give the connection back. It stays open, its transaction too. */
 WP_API void wp_conn_free(WP_OWN wp_conn *conn);

@@ -40,6 +40,7 @@ typedef struct odbc_conn {
     bool in_transaction;
     bool failed; /* a statement of the transaction has: it can only be rolled back */
     bool committing;
+    bool texts_checked; /* they arrive as they are sent */
     SQLULEN limit_s; /* how long a statement may take; 0: for ever */
     int64_t used_us;
     atomic_bool interrupted;
@@ -480,6 +481,16 @@ static wp_status run_statement(odbc_conn *self, statement *s, bool once, wp_op *
     return st;
 }
 
+/* Before the first statement: the client encoding may follow a locale, or be what the app has set. */
+static wp_status check_texts(odbc_conn *self, wp_error **err)
+{
+    wp_status st;
+    self->texts_checked = true; /* this is a statement, too */
+    st = wp__conn_check_encoding(&self->base, err);
+    self->texts_checked = st == WP_OK;
+    return st;
+}
+
 static wp_status odbc_execute(wp_conn *conn, wp_op *op, wp_error **err)
 {
     odbc_conn *self = self_of(conn);
@@ -488,6 +499,8 @@ static wp_status odbc_execute(wp_conn *conn, wp_op *op, wp_error **err)
     wp_status st;
     if (is_interrupted(self))
         return fail_interrupted(self, wp__sql_name(op->sql, op->statement), err);
+    if (!self->texts_checked && (st = check_texts(self, err)) != WP_OK)
+        return st;
     st = take_statement(&s, self, &once, op, err);
     if (st == WP_OK)
         st = run_statement(self, s, s == &once, op, err);

@@ -322,6 +322,17 @@ static wp_status run_statement(pq_conn *self, wp_op *op, wp_error **err)
     return st;
 }
 
+/* The app may change its client encoding at any time; libpq is told. */
+static wp_status check_encoding(const PGconn *pg, wp_error **err)
+{
+    const char *client = pg_encoding_to_char(PQclientEncoding(pg));
+    const char *server = PQparameterStatus(pg, "server_encoding");
+    if (strcmp(client, "UTF8") == 0 || (server && strcmp(server, "SQL_ASCII") == 0) ||
+        (strcmp(client, "SQL_ASCII") == 0 && server && strcmp(server, "UTF8") == 0))
+        return WP_OK;
+    return wp__fail_encoding(client, err);
+}
+
 /* A lent connection is left in the mode that the app chose. */
 static wp_status pq_execute(wp_conn *conn, wp_op *op, wp_error **err)
 {
@@ -330,6 +341,8 @@ static wp_status pq_execute(wp_conn *conn, wp_op *op, wp_error **err)
     wp_status st;
     if (PQstatus(self->pg) == CONNECTION_BAD)
         return fail_lost(self, wp__sql_name(op->sql, op->statement), NULL, false, err);
+    if (conn->lent && (st = check_encoding(self->pg, err)) != WP_OK)
+        return st;
     if (blocking)
         (void)PQsetnonblocking(self->pg, 1);
     st = run_statement(self, op, err);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is set on a connection to a server that is ours alone. */
+/* What is set on a connection to a server that is ours alone, and what is asked of any. */
+#include <string.h>
+
 #include "db/store.h"
 
 typedef struct settle_op {
@@ -42,6 +44,65 @@ wp_status wp__conn_settle(wp_conn *conn, wp__open how, int64_t answer_us, wp_err
     wp_status st;
     wp__op_init(&op.base, &settle_class, conn->store);
     st = wp__conn_run(conn, &op.base, err);
+    wp__op_fini(&op.base);
+    return st;
+}
+
+/* ---- texts -------------------------------------------------------------------------------- */
+
+static const char e_acute[] = "\xc3\xa9";
+
+typedef struct encoding_op {
+    wp_op base;
+    bool sent;
+    bool same; /* it came back as it was */
+} encoding_op;
+
+static wp_status encoding_next(wp_op *op, wp_error **err)
+{
+    encoding_op *self = (encoding_op *)op;
+    (void)err;
+    if (!self->sent) {
+        self->sent = true;
+        wp__op_set_text(op, WP__P_NAME, e_acute);
+        wp__op_use(op, WP__SQL_CONNECTION_ENCODING, 1);
+    }
+    return WP_OK;
+}
+
+static wp_status encoding_row(wp_op *op, const wp__value *columns, wp_error **err)
+{
+    (void)err;
+    ((encoding_op *)op)->same =
+        columns[0].type == WP_VALUE_TEXT && columns[0].len == strlen(e_acute) &&
+        memcmp(columns[0].p, e_acute, columns[0].len) == 0;
+    return WP_OK;
+}
+
+static void encoding_rewind(wp_op *op)
+{
+    ((encoding_op *)op)->sent = false;
+}
+
+static const wp__op_class encoding_class = {
+    .next = encoding_next, .row = encoding_row, .rewind = encoding_rewind, .single = true};
+
+wp_status wp__fail_encoding(const char *encoding, wp_error **err)
+{
+    return wp__fail(err, WP_E_STATE,
+                    "the connection's client encoding%s%s would change texts, which are UTF-8: SET "
+                    "client_encoding TO 'UTF8'",
+                    *encoding ? " " : "", encoding);
+}
+
+wp_status wp__conn_check_encoding(wp_conn *conn, wp_error **err)
+{
+    encoding_op op = {.sent = false};
+    wp_status st;
+    wp__op_init(&op.base, &encoding_class, conn->store);
+    st = wp__conn_run(conn, &op.base, err);
+    if (st == WP_OK && !op.same)
+        st = wp__fail_encoding("", err);
     wp__op_fini(&op.base);
     return st;
 }

@@ -60,6 +60,9 @@ void wp__conn_close(wp_conn *conn);
 /* For drivers of servers, when they have connected and nobody shares the connection: set it up (settle.c).
  * `answer_us` is how long they wait for an answer. */
 wp_status wp__conn_settle(wp_conn *conn, wp__open how, int64_t answer_us, wp_error **err);
+/* WP_E_STATE: texts do not arrive, or do not come back, as they were sent. */
+wp_status wp__conn_check_encoding(wp_conn *conn, wp_error **err);
+wp_status wp__fail_encoding(const char *encoding, wp_error **err);
 
 /* Wake-ups in this process: waiters that want to know of new work on this store. */
 typedef struct wp__listener {
