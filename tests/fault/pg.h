@@ -27,6 +27,11 @@ int pg_teardown(void **state);
 #define PG_DONE "SELECT count(*) FROM infra.outbox_finished WHERE status = 2"
 #define PG_HELD "SELECT count(*) FROM infra.outbox_work WHERE status = 1"
 
+/* Sessions that wait for a lock. */
+#define PG_WAITING                                                                                 \
+    "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = "          \
+    "current_database()"
+
 /* A statement for which printf's rules hold; and a number. Any failure ends the test. */
 void pg_exec(PGconn *pg, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int64_t pg_number(PGconn *pg, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -238,7 +238,7 @@ static void test_ack__cut_before_the_server_gets_it__is_written_again(void **sta
     ack_batch(*state, PROXY_BEFORE);
 }
 
-/* proves: OBX-036 */
+/* proves: OBX-114 */
 static void test_ack__its_answer_lost__is_not_told_as_a_lost_lease(void **state)
 {
     ack_batch(*state, PROXY_AFTER);
@@ -431,7 +431,7 @@ static void test_enqueue__lost_before_its_commit__another_try_gets_through(void 
     wp_store_close(store);
 }
 
-/* proves: OBX-099 */
+/* proves: OBX-116 */
 static void test_stop__while_all_is_swallowed__returns_with_what_was_given_up(void **state)
 {
     net *n = *state;

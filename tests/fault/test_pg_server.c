@@ -72,10 +72,6 @@ static void *renew(void *arg)
     return NULL;
 }
 
-#define WAITING_FOR_LOCKS                                                                          \
-    "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "                        \
-    "AND datname = current_database()"
-
 /* The app's own call waits for the one who has it locked, and then knows. */
 static void test_renew__by_the_app_while_it_is_locked__waits_and_tells_the_truth(void **state)
 {
@@ -90,7 +86,7 @@ static void test_renew__by_the_app_while_it_is_locked__waits_and_tells_the_truth
     pg_exec(app, "BEGIN");
     MUST_OK(wp_outbox_ack(NULL, store, conn, &owner, &r.id, NULL, 1, NULL, &must_err));
     MUST_OK(wp__thread_start(&thread, "renew", renew, &r, &must_err));
-    AWAIT(pg_number(p->db, WAITING_FOR_LOCKS) == 1);
+    AWAIT(pg_number(p->db, PG_WAITING) == 1);
     pg_exec(app, "ROLLBACK");
     wp__thread_join(&thread);
     assert_int_equal(r.changed, 1);
@@ -204,7 +200,8 @@ static void test_encoding__of_the_apps_connection_is_not_utf8__is_refused_until_
     MUST_OK(wp_outbox_enqueue(&id, NULL, store, conn, message, &must_err));
     pg_exec(p->db, "SET client_encoding TO 'SQL_ASCII'"); /* nothing is converted */
     MUST_OK(wp_outbox_enqueue(&id, NULL, store, conn, message, &must_err));
-    assert_int_equal(pg_number(p->db, "SELECT count(*) FROM infra.outbox WHERE ascii(payload) = 233"), 2);
+    assert_int_equal(
+        pg_number(p->db, "SELECT count(*) FROM infra.outbox WHERE ascii(payload) = 233"), 2);
     wp_message_free(message);
     wp_conn_free(conn);
     wp_store_close(store);
