@@ -689,17 +689,22 @@ static void look_for_change(wp__part *part, int64_t now)
 
 static void sleep_until(wp__part *part, int64_t deadline)
 {
-    int64_t now;
-    unsigned woke;
+    int64_t now = wp__worker_now(part->worker);
+    unsigned woke = 0;
+    /* A signal that came in with the answer to a statement has been read: the socket tells of it no more. */
+    bool heard = part->listens && hear(part, now);
+    if (part->pump_conn && part->pump_conn->broken)
+        return;
     if (part->recheck_us && part->recheck_at < deadline)
         deadline = part->recheck_at;
-    woke = wp__waiter_wait(part->waiter, deadline);
+    if (!heard)
+        woke = wp__waiter_wait(part->waiter, deadline);
     now = wp__worker_now(part->worker);
     if (woke & WP__WOKE_CHANGE)
         part->recheck_us = 0; /* begin anew */
     if ((woke & WP__WOKE_CHANGE) || (part->recheck_us && now >= part->recheck_at))
         look_for_change(part, now);
-    if ((woke & WP__WOKE_INPUT) && hear(part, now)) {
+    if (heard || ((woke & WP__WOKE_INPUT) && hear(part, now))) {
         wake(part, now);
         poll_soon(part);
     }
