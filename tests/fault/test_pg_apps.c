@@ -381,7 +381,7 @@ static int suite(void)
         WITH_PG(test_deploy__16_processes_at_once__one_schema),
         WITH_PG(test_workers_killed__round_after_round__effects_happen_once),
     };
-    return cmocka_run_group_tests(tests, NULL, pg_suite_teardown);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
 
 int main(int argc, char **argv)
