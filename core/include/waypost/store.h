@@ -35,8 +35,10 @@ typedef struct wp_conn wp_conn;
  *         WP_E_DB: not a database, corrupt. */
 WP_API wp_status wp_store_open(wp_store **out, const wp_config *config, wp_error **err);
 
-/** Close it. Workers on it keep it alive until they are freed. */
+/** Close it. Workers and leases on it keep it alive until they are freed. */
 WP_API void wp_store_close(WP_OWN wp_store *store);
+/** Take a further reference, to be closed like the store itself: it is closed with the last one. */
+WP_API wp_store *wp_store_ref(wp_store *store);
 
 /** The option `store.id`: the store's name in logs and metrics. Borrowed. */
 WP_API const char *wp_store_id(const wp_store *store);

@@ -61,6 +61,15 @@ int64_t wp__clock_mono_us(const wp_clock *clock)
     return wp__clock_is_manual(clock) ? atomic_load(&clock->mono) : wp__real_mono_us();
 }
 
+bool wp__clock_was_set(const wp_clock *clock, int64_t *offset)
+{
+    enum { SLACK_US = 500000 }; /* slewing and the time between two readings are less */
+    int64_t now = wp_clock_utc_us(clock) - wp__clock_mono_us(clock);
+    int64_t before = *offset;
+    *offset = now;
+    return before != 0 && (now - before > SLACK_US || before - now > SLACK_US);
+}
+
 int64_t wp_clock_utc_us(const wp_clock *clock)
 {
     return wp__clock_is_manual(clock) ? atomic_load(&clock->utc) : read_us(CLOCK_REALTIME);

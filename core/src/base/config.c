@@ -148,6 +148,17 @@ static const property properties[] = {
     {"worker.discovery_interval_ms", PROP_INT, AT(discovery_ms), 100, DAY_MS, "300000", NULL, false,
      "The time between looks for new, changed and removed stores, where the app discovers them, in "
      "milliseconds."},
+    {"lease.renew_percent", PROP_INT, AT(lease_renew_percent), 10, 75, "60", NULL, false,
+     "The part of its duration after which a lease that is kept is renewed, in percent; up to a "
+     "tenth of it earlier, at random."},
+    {"lease.guard_percent", PROP_INT, AT(lease_guard_percent), 1, 20, "10", NULL, false,
+     "The part of its duration, in percent, before the end of which a lease that could not be "
+     "renewed counts as lost, so that work stops before another one can begin. More where clocks "
+     "drift or work is slow to stop."},
+    {"lease.poll_max_ms", PROP_INT, AT(lease_poll_ms), 1, HOUR_MS, "500", NULL, false,
+     "The longest time between two tries to acquire a lease that is waited for, in milliseconds."},
+    {"lease.keep_ms", PROP_INT, AT(lease_keep_ms), 0, 31536000000, "3600000", NULL, false,
+     "How long leases that nobody holds any more stay in the database, in milliseconds."},
 };
 
 enum { PROPERTY_COUNT = sizeof properties / sizeof properties[0] };

@@ -56,6 +56,11 @@ struct wp_config {
     int64_t turn;           /* deliveries of one store before the next one's */
     int64_t discovery_ms;   /* read by those who discover stores: the bindings, apps */
 
+    int64_t lease_renew_percent;
+    int64_t lease_guard_percent;
+    int64_t lease_poll_ms; /* lease.poll_max_ms */
+    int64_t lease_keep_ms;
+
     wp__log_sink *log_sink; /* of wp_config_set_log(); NULL: JSON lines on stderr */
     wp_clock *clock;        /* NULL: the system's */
 };

@@ -311,3 +311,11 @@ int64_t wp__real_mono_us(void)
     (void)clock_gettime(CLOCK_BOOTTIME, &now);
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
+
+int64_t wp__real_deadline_us(int64_t timeout_ms)
+{
+    static const int64_t never_ms = INT64_C(1000) * 86400000;
+    if (timeout_ms < 0 || timeout_ms > never_ms)
+        return WP__FOREVER;
+    return wp__real_mono_us() + timeout_ms * 1000;
+}

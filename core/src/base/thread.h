@@ -62,5 +62,7 @@ uint64_t wp__random(void);
 void wp__sleep_us(int64_t us);
 /* Real elapsed time whatever the clock; only for busy retries and stop's deadline. */
 int64_t wp__real_mono_us(void);
+/* The real instant at which a host's timeout ends; negative and very long ones never do. */
+int64_t wp__real_deadline_us(int64_t timeout_ms);
 
 #endif

@@ -7,13 +7,16 @@
 
 #include "db/store.h"
 
-/* Reads the journal: how far it has come. */
+/* Which migrations were applied: bit n for number n. Those with numbers between may come later. */
+typedef uint64_t applied_set;
+
+/* Reads the journal. */
 typedef struct journal_op {
     wp_op base;
     char *table; /* the journal's bare name */
     const char *name;
     int64_t found; /* 1 if the journal's table exists */
-    int64_t applied;
+    applied_set applied;
     int64_t number; /* for record */
     int step;
 } journal_op;
@@ -48,8 +51,8 @@ static wp_status read_row(wp_op *op, const wp__value *columns, wp_error **err)
         return wp__column_int(&self->found, &columns[0], err);
     if (wp__column_int(&number, &columns[0], err) != WP_OK)
         return WP_E_DB;
-    if (number > self->applied)
-        self->applied = number;
+    if (number > 0 && number < 64)
+        self->applied |= UINT64_C(1) << number;
     return WP_OK;
 }
 
@@ -117,7 +120,8 @@ static wp_status run(wp_conn *conn, journal_op *op, const wp__op_class *cls, wp_
     return st;
 }
 
-static wp_status read_journal(int64_t *applied, wp_conn *conn, wp_error **err)
+/* *found: there is a journal. */
+static wp_status read_journal(bool *found, applied_set *applied, wp_conn *conn, wp_error **err)
 {
     static const char object[] = "migration";
     journal_op op = {0};
@@ -129,7 +133,8 @@ static wp_status read_journal(int64_t *applied, wp_conn *conn, wp_error **err)
         return wp__fail_nomem(err);
     st = run(conn, &op, &read_class, err);
     free(op.table);
-    *applied = op.found ? op.applied : -1;
+    *found = op.found != 0;
+    *applied = op.applied;
     return st;
 }
 
@@ -139,10 +144,19 @@ static int64_t number_of(const wp__sql_source *migration)
     return strtoll(migration->name, NULL, 10);
 }
 
-static int64_t newest(const wp_conn *conn)
+static bool has(applied_set applied, const wp__sql_source *migration)
+{
+    return applied >> number_of(migration) & 1;
+}
+
+/* The first migration that the database lacks, or NULL. */
+static const wp__sql_source *missing(const wp_conn *conn, applied_set applied)
 {
     const wp__engine *engine = wp__store_engine(conn->store);
-    return number_of(&engine->migrations[*engine->migration_count - 1]);
+    for (size_t i = 0; i < *engine->migration_count; i++)
+        if (!has(applied, &engine->migrations[i]))
+            return &engine->migrations[i];
+    return NULL;
 }
 
 static wp_status apply(wp_conn *conn, const wp__sql_source *migration, wp_error **err)
@@ -166,14 +180,15 @@ static wp_status deploy_in_transaction(wp_conn *conn, wp_error **err)
 {
     const wp__engine *engine = wp__store_engine(conn->store);
     journal_op create = {0};
-    int64_t applied = 0;
+    applied_set applied = 0;
+    bool found = false;
     wp_status st;
     if ((st = run(conn, &create, &create_class, err)) != WP_OK ||
-        (st = read_journal(&applied, conn, err)) != WP_OK)
+        (st = read_journal(&found, &applied, conn, err)) != WP_OK)
         return st;
     for (size_t i = 0; i < *engine->migration_count && st == WP_OK; i++) {
         const wp__sql_source *migration = &engine->migrations[i];
-        if (number_of(migration) <= applied)
+        if (has(applied, migration))
             continue;
         st = apply(conn, migration, err);
         if (st == WP_OK)
@@ -186,9 +201,10 @@ static wp_status deploy_in_transaction(wp_conn *conn, wp_error **err)
 
 wp_status wp__migrate_deploy(wp_conn *conn, wp_error **err)
 {
-    int64_t applied = 0;
-    wp_status st = read_journal(&applied, conn, err);
-    if (st != WP_OK || applied >= newest(conn))
+    applied_set applied = 0;
+    bool found = false;
+    wp_status st = read_journal(&found, &applied, conn, err);
+    if (st != WP_OK || (found && !missing(conn, applied)))
         return st; /* nothing to do: do not even take the write lock */
     if ((st = conn->driver->begin(conn, true, err)) != WP_OK)
         return st;
@@ -201,20 +217,22 @@ wp_status wp__migrate_deploy(wp_conn *conn, wp_error **err)
 
 wp_status wp__migrate_verify(wp_conn *conn, wp_error **err)
 {
-    int64_t applied = 0;
-    wp_status st = read_journal(&applied, conn, err);
+    const wp__sql_source *lacks;
+    applied_set applied = 0;
+    bool found = false;
+    wp_status st = read_journal(&found, &applied, conn, err);
     if (st != WP_OK)
         return st;
-    if (applied < 0)
+    if (!found)
         return wp__fail(err, WP_E_SCHEMA,
                         "the database has no Waypost schema named \"%s\": deploy it with "
                         "the deploy call or the option store.deploy",
                         wp__store_names(conn->store)->schema);
-    if (applied < newest(conn))
+    lacks = missing(conn, applied);
+    if (lacks)
         return wp__fail(err, WP_E_SCHEMA,
-                        "the Waypost schema \"%s\" is at migration %lld, this library needs %lld: "
+                        "the Waypost schema \"%s\" lacks migration %s, which this library needs: "
                         "deploy it with the deploy call or the option store.deploy",
-                        wp__store_names(conn->store)->schema, (long long)applied,
-                        (long long)newest(conn));
+                        wp__store_names(conn->store)->schema, lacks->name);
     return WP_OK;
 }

@@ -35,6 +35,9 @@ struct wp_store {
     char channel[32];
     atomic_bool unprepared; /* statements are not prepared any more */
     _Atomic int64_t counters[WP__STORE_COUNTERS];
+    wp__mutex leases_mutex;
+    void *leases;
+    void (*leases_destroy)(void *leases);
 };
 
 wp_status wp__store_check(const wp_store *store, wp_error **err)
@@ -71,6 +74,9 @@ void wp__store_unref(wp_store *store)
      * its locks, the log's and SQLite's too, and nobody is left to open them. */
     if (store->pid != wp__process_id())
         return;
+    if (store->leases)
+        store->leases_destroy(store->leases);
+    store->leases = NULL;
     if (wp__signaller_end(&store->signaller))
         wp__store_destroy(store);
     /* else its thread hangs in the database, and does it when it comes out */
@@ -78,6 +84,7 @@ void wp__store_unref(wp_store *store)
 
 void wp__store_destroy(wp_store *store)
 {
+    wp__mutex_destroy(&store->leases_mutex);
     wp__signaller_destroy(&store->signaller);
     wp__pool_destroy(&store->pool);
     wp__conn_close(store->anchor);
@@ -203,6 +210,19 @@ void wp__store_notify(wp_store *store, const wp__listener *except)
     wp__mutex_unlock(&store->listen_mutex);
 }
 
+wp_status wp__store_leases(void **out, wp_store *store,
+                           wp_status (*make)(void **out, wp_store *store, wp_error **err),
+                           void (*destroy)(void *leases), wp_error **err)
+{
+    wp_status st = WP_OK;
+    wp__mutex_lock(&store->leases_mutex);
+    if (!store->leases && make && (st = make(&store->leases, store, err)) == WP_OK)
+        store->leases_destroy = destroy;
+    *out = store->leases;
+    wp__mutex_unlock(&store->leases_mutex);
+    return st;
+}
+
 bool wp__store_prepares(const wp_store *store)
 {
     return store->config->prepare &&
@@ -326,6 +346,7 @@ static wp_status store_new(wp_store **out, const wp_config *config, wp_error **e
     store->pid = wp__process_id();
     atomic_init(&store->refs, 1);
     wp__mutex_init(&store->listen_mutex);
+    wp__mutex_init(&store->leases_mutex);
     wp__signaller_init(&store->signaller);
     wp__pool_init(&store->pool, config->pool_size);
     if ((st = wp__config_copy(&store->config, config, err)) != WP_OK ||
@@ -430,6 +451,11 @@ void wp_store_close(wp_store *store)
     if (store && store->pid == wp__process_id())
         wp__log_pump(store->log);
     wp__store_unref(store);
+}
+
+wp_store *wp_store_ref(wp_store *store)
+{
+    return store ? wp__store_ref(store) : NULL;
 }
 
 const char *wp_store_id(const wp_store *store)

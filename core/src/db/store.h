@@ -49,6 +49,11 @@ void wp__store_stop_preparing(wp_store *store);
 enum { WP__STORE_COUNTERS = 4 };
 void wp__store_count(wp_store *store, int counter);
 int64_t wp__store_counted(const wp_store *store, int counter);
+/* What the leases of a store share: made with the first of them, freed before the store is. Later
+ * calls give what the first one made. NULL: there is none, and `make` was NULL. */
+wp_status wp__store_leases(void **out, wp_store *store,
+                           wp_status (*make)(void **out, wp_store *store, wp_error **err),
+                           void (*destroy)(void *leases), wp_error **err);
 
 /* Take a connection, opening one if fewer than `store.pool_size` are out, else waiting for one; and
  * give it back. */

@@ -46,6 +46,8 @@ bool wp__param_is_number(wp__param param)
     case WP__P_STATUS:
     case WP__P_ATTEMPTS:
     case WP__P_NUMBER:
+    case WP__P_FENCE:
+    case WP__P_SLOTS:
         return true;
     default:
         return false;

@@ -55,7 +55,10 @@ typedef struct wp__sql_source {
     X(MESSAGE_ID, "message_id")                                                                    \
     X(CONSUMER, "consumer")                                                                        \
     X(HASH, "hash")                                                                                \
-    X(HASH_ALGORITHM, "hash_algorithm")
+    X(HASH_ALGORITHM, "hash_algorithm")                                                            \
+    X(FENCE, "fence")                                                                              \
+    X(LEASES, "leases")                                                                            \
+    X(SLOTS, "slots")
 
 typedef enum wp__param {
 #define WP__PARAM_ENUM(id, name) WP__P_##id,

@@ -79,18 +79,12 @@ int64_t wp__worker_now(const wp_worker *worker)
 
 int64_t wp__worker_deadline(int64_t timeout_ms)
 {
-    if (timeout_ms < 0 || timeout_ms > INT64_C(1000) * WP_LEASE_MS_MAX)
-        return WP__FOREVER;
-    return wp__real_mono_us() + timeout_ms * 1000;
+    return wp__real_deadline_us(timeout_ms);
 }
 
 bool wp__worker_clock_was_set(wp_worker *worker, int64_t *offset)
 {
-    enum { SLACK_US = 500000 }; /* slewing and the time between two readings are less */
-    int64_t now = wp_clock_utc_us(worker->clock) - wp__worker_now(worker);
-    int64_t before = *offset;
-    *offset = now;
-    if (before == 0 || (now - before <= SLACK_US && before - now <= SLACK_US))
+    if (!wp__clock_was_set(worker->clock, offset))
         return false;
     atomic_store(&worker->clock_set_at, wp__worker_now(worker));
     return true;

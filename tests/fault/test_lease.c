@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Leases and semaphores that many processes want, while they are killed; and connections that die. */
+#include "fault.h"
+#include "support/wpt_pg.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <sys/stat.h>
+
+enum {
+    PROCESSES = 4,
+    ROUNDS = FAULT_ROUNDS(60),
+    NAMES = 3,
+    LIMIT = 3,
+    KILL_WITHIN_US = 30000,
+    CLAIMS_MAX = 200000
+};
+
+/* ---- what a process did, in the database's time ------------------------------------------- */
+
+/* One acquisition. It is held from `from` on, at most until `until`. */
+typedef struct claim {
+    char name[16];
+    char owner[32];
+    int64_t fence;
+    int64_t from;
+    int64_t until;
+} claim;
+
+static wp_store *store_at(const char *url)
+{
+    wp_config *config = fault_config("", "");
+    wp_store *store = NULL;
+    MUST_OK(wp_config_set(config, "store.url", url, &must_err));
+    MUST_OK(wp_config_set(config, "store.deploy", "true", &must_err));
+    MUST_OK(wp_store_open(&store, config, &must_err));
+    wp_config_free(config);
+    return store;
+}
+
+static int64_t utc_us(void)
+{
+    return wp_clock_utc_us(NULL);
+}
+
+/* Lines are appended whole. */
+static void note(int fd, char what, const char *name, const char *owner, int64_t fence,
+                 int64_t from, int64_t until)
+{
+    char line[128];
+    int len = snprintf(line, sizeof line, "%c %s %s %" PRId64 " %" PRId64 " %" PRId64 "\n", what,
+                       name, owner, fence, from, until);
+    MUST(write(fd, line, (size_t)len) == len);
+}
+
+static void note_info(int fd, char what, const char *name, const wp_lease_info *info)
+{
+    note(fd, what, name, wp_lease_info_owner(info), wp_lease_info_fence(info),
+         wp_lease_info_now_us(info), wp_lease_info_until_us(info));
+}
+
+/* One life of a holder: acquire, perhaps renew, perhaps release, of a lease or a slot. */
+static void live(wp_store *store, int fd, const char *owner)
+{
+    const unsigned pick = fault_random(NAMES + 1);
+    const wp_lease_kind kind = pick == NAMES ? WP_LEASE_SHARED : WP_LEASE_EXCLUSIVE;
+    const int64_t ms = 1 + fault_random(20);
+    wp_lease_info *info = NULL;
+    int64_t fence;
+    char name[16];
+    (void)snprintf(name, sizeof name, "%c%u", kind == WP_LEASE_SHARED ? 's' : 'n', pick);
+    MUST_OK(wp_lease_acquire(&info, store, NULL, kind, name, owner, ms, &must_err));
+    fence = wp_lease_info_granted(info) ? wp_lease_info_fence(info) : 0;
+    if (fence)
+        note_info(fd, 'a', name, info);
+    wp_lease_info_free(info);
+    for (unsigned i = fault_random(4); fence && i > 0; i--) {
+        wp_error *err = NULL;
+        wp_status st;
+        info = NULL;
+        fault_nap_us(fault_random(3000));
+        st = wp_lease_renew(&info, store, NULL, kind, name, owner, fence, ms, &err);
+        MUST(st == WP_OK || st == WP_E_LEASE_LOST);
+        if (st == WP_OK)
+            note_info(fd, 'n', name, info);
+        wp_lease_info_free(info);
+        wp_error_free(err);
+    }
+    if (fence && fault_random(3)) {
+        note(fd, 'r', name, owner, fence, utc_us(), 0);
+        MUST_OK(wp_lease_release(NULL, store, NULL, kind, name, owner, fence, &must_err));
+    }
+}
+
+static int play_holder(const char *path, const char *url)
+{
+    wp_store *store = store_at(url);
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT, 0600);
+    MUST(fd >= 0);
+    parent_tell();
+    for (unsigned n = 0;; n++) {
+        char owner[48];
+        /* a request of its own each time, or the process's */
+        (void)snprintf(owner, sizeof owner, "%d-%u", (int)getpid(), fault_random(2) ? n : 0);
+        live(store, fd, owner);
+        if (n % 64 == 63)
+            MUST_OK(wp_lease_cleanup(NULL, store, 0, &must_err));
+        if (n == UINT_MAX)
+            return 0; /* it is killed before */
+    }
+}
+
+/* ---- what the histories say --------------------------------------------------------------- */
+
+static claim *find(claim *claims, size_t count, const char *name, int64_t fence)
+{
+    for (size_t i = count; i > 0; i--)
+        if (claims[i - 1].fence == fence && strcmp(claims[i - 1].name, name) == 0)
+            return &claims[i - 1];
+    return NULL;
+}
+
+/* Each fence once, with the whole time for which it is known to have been held. */
+static size_t read_claims(claim *claims, const char *path)
+{
+    FILE *file = fopen(path, "r");
+    size_t count = 0;
+    claim c;
+    char what;
+    assert_non_null(file);
+    while (fscanf(file, " %c %7s %31s %" SCNd64 " %" SCNd64 " %" SCNd64, &what, c.name, c.owner,
+                  &c.fence, &c.from, &c.until) == 6) {
+        claim *known = find(claims, count, c.name, c.fence);
+        if (what == 'a') {
+            assert_null(known); /* no fence twice */
+            assert_true(count < CLAIMS_MAX);
+            claims[count++] = c;
+            continue;
+        }
+        assert_non_null(known);
+        if (what == 'n')
+            known->until = c.until;
+        else if (c.from < known->until)
+            known->until = c.from; /* not freed before this */
+    }
+    (void)fclose(file);
+    return count;
+}
+
+static int by_name_and_time(const void *left, const void *right)
+{
+    const claim *a = left;
+    const claim *b = right;
+    int names = strcmp(a->name, b->name);
+    if (names)
+        return names;
+    if (a->from != b->from)
+        return a->from < b->from ? -1 : 1;
+    return (a->fence > b->fence) - (a->fence < b->fence);
+}
+
+/* At most `limit` hold a name at any instant; of a lease the fences rise. */
+static void check_claims(claim *claims, size_t count)
+{
+    qsort(claims, count, sizeof *claims, by_name_and_time);
+    for (size_t i = 0; i < count; i++) {
+        size_t holders = 0;
+        bool shared = claims[i].name[0] == 's';
+        for (size_t j = i; j > 0 && strcmp(claims[j - 1].name, claims[i].name) == 0 && i - j < 200;
+             j--) {
+            claim *earlier = &claims[j - 1];
+            if (strcmp(earlier->owner, claims[i].owner) == 0 && earlier->until > claims[i].from)
+                earlier->until = claims[i].from; /* who acquires again ends it */
+            holders += earlier->until > claims[i].from;
+        }
+        if (holders >= (shared ? LIMIT : 1))
+            fail_msg("%s: fence %" PRId64 " began while %zu held it", claims[i].name,
+                     claims[i].fence, holders);
+        if (i > 0 && !shared && strcmp(claims[i - 1].name, claims[i].name) == 0)
+            assert_true(claims[i].fence > claims[i - 1].fence);
+    }
+}
+
+static void fight(const char *path, const char *url)
+{
+    wp_store *store = store_at(url);
+    claim *claims = calloc(CLAIMS_MAX, sizeof *claims);
+    child children[PROCESSES];
+    size_t count;
+    assert_non_null(claims);
+    MUST_OK(wp_semaphore_set_limit(store, NULL, "s3", LIMIT, &must_err));
+    for (int i = 0; i < PROCESSES; i++) {
+        children[i] = child_start("holder", path, url);
+        MUST(child_hear(&children[i]));
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        child *victim = &children[fault_random(PROCESSES)];
+        fault_nap_us(fault_random(KILL_WITHIN_US));
+        child_kill(victim);
+        *victim = child_start("holder", path, url);
+        MUST(child_hear(victim));
+    }
+    for (int i = 0; i < PROCESSES; i++)
+        child_kill(&children[i]);
+    count = read_claims(claims, path);
+    print_message("%zu acquisitions\n", count);
+    assert_true(count > (size_t)ROUNDS);
+    check_claims(claims, count);
+    /* who was killed has left nothing behind for long */
+    for (int i = 0; i <= NAMES; i++) {
+        wp_lease *lease = NULL;
+        char name[16];
+        (void)snprintf(name, sizeof name, "%c%d", i == NAMES ? 's' : 'n', i);
+        MUST_OK(wp_lease_hold(&lease, NULL, store,
+                              i == NAMES ? WP_LEASE_SHARED : WP_LEASE_EXCLUSIVE, name, NULL, 1000,
+                              PATIENCE_MS, &must_err));
+        wp_lease_free(lease);
+    }
+    wp_store_close(store);
+    free(claims);
+}
+
+/* proves: LSE-001..004, LSE-008, SEM-001 */
+static void
+test_leases__processes_are_killed_on_sqlite__never_two_holders_and_fences_rise(void **state)
+{
+    place *p = *state;
+    char url[128];
+    (void)snprintf(url, sizeof url, "sqlite:%s", p->path);
+    fight(place_file(p->path, ".history"), url);
+}
+
+/* proves: LSE-001..004, LSE-008, SEM-001 */
+static void
+test_leases__processes_are_killed_on_postgresql__never_two_holders_and_fences_rise(void **state)
+{
+    place *p = *state;
+    char url[256];
+    wpt_pg_name(url, sizeof url, "lease");
+    (void)wpt_pg_create(url, sizeof url);
+    fight(place_file(p->path, ".history"), url);
+    wpt_pg_release();
+}
+
+/* ---- connections -------------------------------------------------------------------------- */
+
+/* proves: LSE-005 */
+static void test_keeper__its_connection_dies_or_hangs__connects_anew_and_renews(void **state)
+{
+    wp_config *config = fault_config("", "lease.renew_percent=10");
+    wp_store *store = NULL;
+    wp_lease *lease = NULL, *other = NULL;
+    PGconn *pg;
+    char url[256];
+    int64_t renewed;
+    (void)state;
+    wpt_pg_name(url, sizeof url, "lease");
+    (void)wpt_pg_create(url, sizeof url);
+    MUST_OK(wp_config_set(config, "store.url", url, &must_err));
+    MUST_OK(wp_config_set(config, "store.deploy", "true", &must_err));
+    MUST_OK(wp_store_open(&store, config, &must_err));
+    wp_config_free(config);
+    pg = wpt_pg_connect(url);
+    MUST_OK(wp_lease_hold(&lease, NULL, store, WP_LEASE_EXCLUSIVE, "n", NULL, 10000, 0, &must_err));
+    AWAIT(wp_lease_counter_read(store, WP_LEASE_COUNTER_RENEWED) >= 1);
+    wpt_pg_exec(pg, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                    " WHERE datname = current_database() AND pid <> pg_backend_pid()");
+    renewed = wp_lease_counter_read(store, WP_LEASE_COUNTER_RENEWED);
+    AWAIT(wp_lease_counter_read(store, WP_LEASE_COUNTER_RENEWED) > renewed);
+    MUST_OK(wp_lease_check(lease, &must_err));
+    /* a row that is locked holds up no other lease */
+    MUST_OK(wp_lease_hold(&other, NULL, store, WP_LEASE_EXCLUSIVE, "m", NULL, 10000, 0, &must_err));
+    wpt_pg_exec(pg, "BEGIN");
+    wpt_pg_exec(pg, "SELECT * FROM infra.lease WHERE name = 'n' FOR UPDATE");
+    MUST(wp_lease_renew_now(lease, NULL) == WP_E_UNAVAILABLE);
+    renewed = wp_lease_counter_read(store, WP_LEASE_COUNTER_RENEWED);
+    AWAIT(wp_lease_counter_read(store, WP_LEASE_COUNTER_RENEWED) > renewed);
+    MUST_OK(wp_lease_renew_now(other, &must_err));
+    MUST_OK(wp_lease_check(lease, &must_err));
+    wpt_pg_exec(pg, "COMMIT");
+    wp_lease_free(other);
+    /* no answer comes: the connection is given up in time */
+    wpt_pg_exec(pg, "BEGIN");
+    wpt_pg_exec(pg, "LOCK TABLE infra.lease IN ACCESS EXCLUSIVE MODE");
+    renewed = wp_lease_counter_read(store, WP_LEASE_COUNTER_ERRORS);
+    AWAIT(wp_lease_counter_read(store, WP_LEASE_COUNTER_ERRORS) > renewed);
+    MUST_OK(wp_lease_check(lease, &must_err));
+    wpt_pg_exec(pg, "COMMIT");
+    renewed = wp_lease_counter_read(store, WP_LEASE_COUNTER_RENEWED);
+    AWAIT(wp_lease_counter_read(store, WP_LEASE_COUNTER_RENEWED) > renewed);
+    MUST_OK(wp_lease_check(lease, &must_err));
+    PQfinish(pg);
+    wp_lease_free(lease);
+    wp_store_close(store);
+    wpt_pg_release();
+}
+
+/* ---- forks -------------------------------------------------------------------------------- */
+
+/* proves: LSE-005, WRK-006 */
+static void test_fork__a_lease_is_held__the_child_is_refused_and_the_parent_goes_on(void **state)
+{
+    place *p = *state;
+    wp_store *store = fault_store(p->path, "");
+    wp_lease *lease = NULL;
+    int status = 0;
+    pid_t pid;
+    MUST_OK(wp_lease_hold(&lease, NULL, store, WP_LEASE_EXCLUSIVE, "n", NULL, 30000, 0, &must_err));
+    pid = fork();
+    if (pid == 0) {
+        wp_lease *lost = NULL;
+        bool ok =
+            wp_lease_check(lease, NULL) == WP_E_STATE && wp_lease_end(lease, NULL) == WP_E_STATE &&
+            wp_lease_next_lost(&lost, store, 0, NULL) == WP_E_STATE &&
+            wp_lease_renew_now(lease, NULL) == WP_E_STATE && wp_lease_remaining_ms(lease) == 0;
+        wp_lease_free(lease);
+        wp_store_close(store);
+        _exit(ok ? 0 : 1);
+    }
+    assert_true(pid > 0);
+    {
+        child c = {.pid = pid, .in = -1, .out = -1};
+        status = child_wait(&c);
+    }
+    assert_int_equal(status, 0);
+    MUST_OK(wp_lease_check(lease, &must_err));
+    MUST_OK(wp_lease_renew_now(lease, &must_err));
+    wp_lease_free(lease);
+    wp_store_close(store);
+}
+
+static int suite(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_PLACE(test_leases__processes_are_killed_on_sqlite__never_two_holders_and_fences_rise),
+        WITH_PLACE(
+            test_leases__processes_are_killed_on_postgresql__never_two_holders_and_fences_rise),
+        WITH_PLACE(test_keeper__its_connection_dies_or_hangs__connects_anew_and_renews),
+        WITH_DATABASE(test_fork__a_lease_is_held__the_child_is_refused_and_the_parent_goes_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    static const role roles[] = {{"holder", play_holder}};
+    return fault_main(argc, argv, roles, WPT_COUNT(roles), suite);
+}
