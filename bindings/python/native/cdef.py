@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-HEADERS = ["base.h", "config.h", "store.h", "router.h", "op.h", "outbox.h", "worker.h"]  # in order of use
 HEADERS = [  # in order of use
     "base.h", "config.h", "schedule.h", "store.h", "router.h", "op.h", "outbox.h", "worker.h",
 ]
