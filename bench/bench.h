@@ -8,7 +8,7 @@
  *   raw.c        the same work by plain libsqlite3: the statements of sql/ as they are
  *   raw_rows.c   and row by row, as an app might write it by hand
  *   enqueue.c, claim.c, handlers.c, kept.c, latency.c, footprint.c, python.c, dotnet.c,
- *   postgresql.c   the benchmarks
+ *   stores.c, postgresql.c   the benchmarks
  *
  * Nothing here goes on after an error: it says what went wrong and exits with 1. */
 #ifndef BENCH_H
@@ -180,6 +180,7 @@ void bench_idle(void);
 void bench_python(void);
 void bench_dotnet(void);
 void bench_postgresql(void);
+void bench_stores(void);
 
 /* Handle `count` messages that are there with a C worker on `threads` threads; returns messages
  * a second, from the start to the last outcome written. marks (may be NULL) gets the time at each
@@ -193,5 +194,6 @@ double bench_handle_raw(const char *path, size_t count, size_t batch, bool toget
 int bench_child_latency(char **arguments);
 int bench_child_memory(char **arguments);
 int bench_child_idle(char **arguments);
+int bench_child_stores(char **arguments);
 
 #endif

@@ -24,6 +24,7 @@ static const struct {
     {"reader", bench_reader, "a reader that holds up the write-ahead log"},
     {"memory", bench_memory, "peak memory under load"},
     {"postgresql", bench_postgresql, "all of this on PostgreSQL; --peers: beside other job queues"},
+    {"stores", bench_stores, "200 files and 50 schemas in one worker, and 1,000 files"},
     {"idle", bench_idle, "what a worker costs that has nothing to do"},
 };
 enum { BENCHMARKS = sizeof benchmarks / sizeof benchmarks[0] };
@@ -34,7 +35,8 @@ static const struct {
     int arguments;
 } children[] = {{"latency", bench_child_latency, 4},
                 {"memory", bench_child_memory, 2},
-                {"idle", bench_child_idle, 2}};
+                {"idle", bench_child_idle, 2},
+                {"stores", bench_child_stores, 4}};
 
 static int run_child(int argc, char **argv)
 {

@@ -15,18 +15,22 @@ import (
 // Delivery is one message on its way through a handler. It may be used by many goroutines.
 type Delivery struct {
 	Received
-	h      handle
-	key    unsafe.Pointer // names it, also when it is freed
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	run    *run // nil in Drain and Step
-	engine string
+	h       handle
+	key     unsafe.Pointer // names it, also when it is freed
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	run     *run // nil in Drain and Step
+	engine  string
+	storeID string
 }
 
 // Context is cancelled when the handler should stop; context.Cause says why: ErrLeaseLost (someone
 // else may have the message), ErrTimeout (it will be tried again) or ErrStopped (the worker's stop
 // is near its deadline; see Stopping).
 func (d *Delivery) Context() context.Context { return d.ctx }
+
+// StoreID is the id of the store that it came from.
+func (d *Delivery) StoreID() string { return d.storeID }
 
 // Stopping is closed as soon as the worker begins to stop. Handlers may then still finish.
 func (d *Delivery) Stopping() <-chan struct{} {

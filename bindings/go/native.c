@@ -14,6 +14,11 @@ static wp_outcome on_delivery(wp_delivery *delivery, void *user)
     return (wp_outcome)waypostOnDelivery((uintptr_t)user, delivery);
 }
 
+static size_t on_select(const wp_candidates *candidates, void *user)
+{
+    return waypostOnSelect((uintptr_t)user, (wp_candidates *)candidates);
+}
+
 static void on_destroy(void *user)
 {
     waypostOnDestroy((uintptr_t)user);
@@ -30,4 +35,9 @@ wp_status wpg_worker_handle(wp_worker *worker, const char *topic, uintptr_t user
         return wp_worker_handle(worker, WP_SOURCE_OUTBOX, topic, NULL, NULL, NULL, err);
     return wp_worker_handle(worker, WP_SOURCE_OUTBOX, topic, on_delivery, (void *)user, on_destroy,
                             err);
+}
+
+wp_status wpg_worker_set_selector(wp_worker *worker, uintptr_t user, wp_error **err)
+{
+    return wp_worker_set_selector(worker, on_select, (void *)user, on_destroy, err);
 }

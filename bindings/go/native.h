@@ -11,6 +11,7 @@
 /* ---- callbacks: native.c leads them to Go ---- */
 
 wp_status wpg_config_set_log(wp_config *config, uintptr_t user, wp_error **err);
+wp_status wpg_worker_set_selector(wp_worker *worker, uintptr_t user, wp_error **err);
 wp_status wpg_worker_handle(wp_worker *worker, const char *topic, uintptr_t user, wp_error **err);
 
 /* ---- messages ---- */
@@ -114,6 +115,7 @@ static inline wp_status wpg_op_next(const char **sql, int *returns_rows, size_t 
 
 typedef struct wpg_item {
     wp_delivery *delivery;
+    const char *store_id, *engine;
     wpg_received message;
 } wpg_item;
 
@@ -128,6 +130,8 @@ static inline wp_status wpg_worker_next(wpg_item *items, size_t *count, size_t m
         if (st != WP_OK)
             break;
         wpg_received_read(&items[n].message, wp_delivery_message(items[n].delivery));
+        items[n].store_id = wp_delivery_store_id(items[n].delivery);
+        items[n].engine = wp_store_engine(wp_delivery_store(items[n].delivery));
         n++;
     }
     *count = n;

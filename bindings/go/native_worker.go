@@ -9,6 +9,7 @@ import "C"
 
 import (
 	"runtime"
+	"runtime/cgo"
 	"unsafe"
 
 	"waypost/internal/live"
@@ -29,12 +30,17 @@ const (
 
 type nativeWorker struct{ h handle }
 
-func newNativeWorker(store *Store, config *nativeConfig) (*nativeWorker, error) {
-	s, e := store.h.use()
+// newNativeWorker makes a worker on a store, or on all stores of a router.
+func newNativeWorker(store *Store, router *Router, config *nativeConfig) (*nativeWorker, error) {
+	on := &store.h
+	if router != nil {
+		on = &router.h
+	}
+	s, e := on.use()
 	if e != nil {
 		return nil, e
 	}
-	defer store.h.unuse()
+	defer on.unuse()
 	c, e := config.use()
 	if e != nil {
 		return nil, e
@@ -44,7 +50,12 @@ func newNativeWorker(store *Store, config *nativeConfig) (*nativeWorker, error) 
 		out *C.wp_worker
 		err *C.wp_error
 	)
-	status := C.wp_worker_new(&out, (*C.wp_store)(s), (*C.wp_config)(c), &err)
+	var status C.wp_status
+	if router != nil {
+		status = C.wp_worker_new_on_router(&out, (*C.wp_router)(s), (*C.wp_config)(c), &err)
+	} else {
+		status = C.wp_worker_new(&out, (*C.wp_store)(s), (*C.wp_config)(c), &err)
+	}
 	if status != C.WP_OK {
 		return nil, failed(status, err)
 	}
@@ -109,6 +120,70 @@ func (w *nativeWorker) stop(deadlineMS int64) (int, error) {
 	return int(abandoned), failed(status, err)
 }
 
+func (w *nativeWorker) addStore(store *Store, id string) error {
+	ptr, e := w.h.use()
+	if e != nil {
+		return e
+	}
+	defer w.h.unuse()
+	s, e := store.h.use()
+	if e != nil {
+		return e
+	}
+	defer store.h.unuse()
+	var err *C.wp_error
+	name := newText(id)
+	defer name.free()
+	return failed(C.wp_worker_add_store((*C.wp_worker)(ptr), (*C.wp_store)(s), name.ptr, &err), err)
+}
+
+func (w *nativeWorker) removeStore(id string, deadlineMS int64) (int, error) {
+	ptr, e := w.h.use()
+	if e != nil {
+		return 0, e
+	}
+	defer w.h.unuse()
+	var (
+		abandoned C.size_t
+		err       *C.wp_error
+	)
+	name := newText(id)
+	defer name.free()
+	status := C.wp_worker_remove_store(&abandoned, (*C.wp_worker)(ptr), name.ptr,
+		C.int64_t(deadlineMS), &err)
+	return int(abandoned), failed(status, err)
+}
+
+func (w *nativeWorker) setSelector(selector Selector) error {
+	ptr, e := w.h.use()
+	if e != nil {
+		return e
+	}
+	defer w.h.unuse()
+	var err *C.wp_error
+	return failed(C.wpg_worker_set_selector((*C.wp_worker)(ptr), newUser(selector), &err), err)
+}
+
+//export waypostOnSelect
+func waypostOnSelect(user C.uintptr_t, list *C.wp_candidates) (chosen C.size_t) {
+	count := C.wp_candidates_count(list)
+	chosen = count                   // no choice of ours
+	defer func() { _ = recover() }() // nothing unwinds through C
+	candidates := make([]Candidate, int(count))
+	for i := range candidates {
+		n := C.size_t(i)
+		candidates[i] = Candidate{C.GoString(C.wp_candidates_store_id(list, n)),
+			int(C.wp_candidates_ready(list, n)), int(C.wp_candidates_running(list, n))}
+	}
+	id := cgo.Handle(user).Value().(Selector)(candidates)
+	for i := range candidates {
+		if candidates[i].StoreID == id {
+			return C.size_t(i)
+		}
+	}
+	return count
+}
+
 func (w *nativeWorker) wake() {
 	if ptr, err := w.h.use(); err == nil {
 		defer w.h.unuse()
@@ -145,14 +220,26 @@ func (w *nativeWorker) step() (int, error) {
 }
 
 func (w *nativeWorker) counters() Counters {
+	return w.countersBy(func(worker *C.wp_worker, which C.wp_counter) C.int64_t {
+		return C.wp_worker_counter(worker, which)
+	})
+}
+
+func (w *nativeWorker) storeCounters(id string) Counters {
+	name := newText(id)
+	defer name.free()
+	return w.countersBy(func(worker *C.wp_worker, which C.wp_counter) C.int64_t {
+		return C.wp_worker_store_counter(worker, name.ptr, which)
+	})
+}
+
+func (w *nativeWorker) countersBy(by func(*C.wp_worker, C.wp_counter) C.int64_t) Counters {
 	ptr, err := w.h.use()
 	if err != nil {
 		return Counters{}
 	}
 	defer w.h.unuse()
-	read := func(which C.wp_counter) int64 {
-		return int64(C.wp_worker_counter((*C.wp_worker)(ptr), which))
-	}
+	read := func(which C.wp_counter) int64 { return int64(by((*C.wp_worker)(ptr), which)) }
 	return Counters{
 		Claimed:    read(C.WP_COUNTER_CLAIMED),
 		Acked:      read(C.WP_COUNTER_ACKED),
@@ -173,7 +260,20 @@ func (w *nativeWorker) counters() Counters {
 // taken is a delivery fresh from the core.
 type taken struct {
 	delivery *C.wp_delivery
+	storeID  string
+	engine   string
 	message  Received
+}
+
+// engines are the names of engines as texts of Go's, which need no copy.
+var engines = map[string]string{"sqlite": "sqlite", "postgresql": "postgresql"}
+
+func engineOf(name *C.char) string {
+	known, ok := engines[unsafe.String((*byte)(unsafe.Pointer(name)), int(C.strlen(name)))]
+	if !ok {
+		return C.GoString(name)
+	}
+	return known
 }
 
 // puller has room in C for what is taken in one call.
@@ -210,7 +310,8 @@ func (p *puller) next(timeoutMS int64, topic func([]byte) string, take func(*tak
 	for i := range items {
 		m := &items[i].message
 		name := unsafe.Slice((*byte)(unsafe.Pointer(m.topic)), int(m.topic_len))
-		one := taken{delivery: items[i].delivery}
+		one := taken{delivery: items[i].delivery, engine: engineOf(items[i].engine),
+			storeID: C.GoString(items[i].store_id)}
 		received(&one.message, m, topic(name))
 		take(&one)
 	}
@@ -254,7 +355,9 @@ func causeOf(reason C.int) error {
 //export waypostOnDelivery
 func waypostOnDelivery(user C.uintptr_t, delivery *C.wp_delivery) C.int {
 	one := registrationOf(user)
-	t := taken{delivery: C.wp_delivery_ref(delivery)}
+	t := taken{delivery: C.wp_delivery_ref(delivery),
+		engine:  engineOf(C.wp_store_engine(C.wp_delivery_store(delivery))),
+		storeID: C.GoString(C.wp_delivery_store_id(delivery))}
 	var m C.wpg_received
 	C.wpg_delivery_read(&m, delivery)
 	received(&t.message, &m, one.topic)
@@ -265,6 +368,7 @@ func waypostOnDelivery(user C.uintptr_t, delivery *C.wp_delivery) C.int {
 
 func (d *Delivery) own(t *taken) {
 	d.Received = t.message
+	d.storeID, d.engine = t.storeID, t.engine
 	d.key = unsafe.Pointer(t.delivery)
 	d.h.own(d.key, "delivery", freeDelivery)
 }

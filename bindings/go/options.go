@@ -31,6 +31,7 @@ type settings struct {
 	level       bool // log.level was given
 	stopTimeout time.Duration
 	secondCopy  bool
+	selector    Selector
 }
 
 func (s *settings) apply(options []Option) error {
@@ -154,6 +155,22 @@ func WithPoll(least, most time.Duration) Option {
 	return func(s *settings) error {
 		return s.apply([]Option{withMS("worker.poll_min_ms", least),
 			withMS("worker.poll_max_ms", most)})
+	}
+}
+
+// WithSelection is, with several stores, whose message goes to the next free handler: "round-robin" or
+// "drain-first".
+func WithSelection(selection string) Option { return WithOption("worker.selection", selection) }
+
+// WithTurn is, with round-robin, how many messages of a store are handled before it is the next one's
+// turn.
+func WithTurn(n int) Option { return withInt("worker.turn", n) }
+
+// WithSelector has a function choose whose message goes to the next free handler.
+func WithSelector(selector Selector) Option {
+	return func(s *settings) error {
+		s.selector = selector
+		return s.only(forWorker, "WithSelector")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 	"unsafe"
@@ -50,6 +51,7 @@ func (c *Counters) add(more Counters) {
 // stopped. It may be used by many goroutines.
 type Worker struct {
 	store       *Store
+	router      *Router // nil: the store's alone; else store is what its workers have in common
 	config      *nativeConfig
 	stopTimeout time.Duration
 	manual      manual
@@ -59,6 +61,14 @@ type Worker struct {
 	core     *nativeWorker // has not run yet
 	run      *run
 	counted  Counters
+	selector Selector
+	added    []added
+}
+
+// added is a further store of a worker.
+type added struct {
+	store *Store
+	id    string
 }
 
 // registration is a topic, how it is handled, and its options.
@@ -70,7 +80,9 @@ type registration struct {
 }
 
 // Worker makes a worker. It does nothing until it is run.
-func (s *Store) Worker(options ...Option) (*Worker, error) {
+func (s *Store) Worker(options ...Option) (*Worker, error) { return s.worker(nil, options) }
+
+func (s *Store) worker(router *Router, options []Option) (*Worker, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -81,16 +93,16 @@ func (s *Store) Worker(options ...Option) (*Worker, error) {
 		return nil, err
 	}
 	set := &settings{place: forWorker, config: config, stopTimeout: s.stopTimeout}
-	worker := &Worker{store: s, config: config}
+	worker := &Worker{store: s, router: router, config: config}
 	if err = set.apply(options); err == nil {
-		worker.stopTimeout = set.stopTimeout
-		worker.core, err = newNativeWorker(s, config)
+		worker.stopTimeout, worker.selector = set.stopTimeout, set.selector
+		_, err = worker.prepared()
 	}
 	if err != nil {
 		config.close()
 		return nil, err
 	}
-	worker.manual.log, worker.manual.engine = s.log, s.engine
+	worker.manual.log = s.log
 	s.workers[worker] = struct{}{}
 	return worker, nil
 }
@@ -152,18 +164,108 @@ func (w *Worker) prepared() (*nativeWorker, error) {
 	if w.core != nil {
 		return w.core, nil
 	}
-	core, err := newNativeWorker(w.store, w.config)
+	core, err := newNativeWorker(w.store, w.router, w.config)
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range w.handlers {
-		if err := one.register(core); err != nil {
-			core.h.close()
-			return nil, err
-		}
+	if err := w.prepare(core); err != nil {
+		core.h.close()
+		return nil, err
 	}
 	w.core = core
 	return core, nil
+}
+
+// prepare gives a new core worker what this one was given; w.mu is held.
+func (w *Worker) prepare(core *nativeWorker) error {
+	if w.selector != nil {
+		if err := core.setSelector(w.selector); err != nil {
+			return err
+		}
+	}
+	for _, one := range w.added {
+		if err := core.addStore(one.store, one.id); err != nil {
+			return err
+		}
+	}
+	for _, one := range w.handlers {
+		if err := one.register(core); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ---- stores ---------------------------------------------------------------------------------
+
+// AddStore has the worker serve a further store under an id, "" for the store's own, also while it
+// runs. Its handlers are for all stores, and so is its concurrency. ErrState: it has one of that id.
+func (w *Worker) AddStore(store *Store, id string) error {
+	if id == "" {
+		id = store.id
+	}
+	if err := checkText("id", id); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	core, err := w.current()
+	if err != nil {
+		return err
+	}
+	if err := core.addStore(store, id); err != nil {
+		return err
+	}
+	w.added = append(w.added, added{store, id})
+	return nil
+}
+
+// RemoveStore lets go of a store, also while the worker runs: what was not started goes back, running
+// handlers finish until the deadline of ctx, at most the stop timeout. ErrNotFound: it has no such
+// store; ErrTimeout: handlers were still running.
+func (w *Worker) RemoveStore(ctx context.Context, id string) error {
+	if err := checkText("id", id); err != nil {
+		return err
+	}
+	timeout := w.stopTimeout
+	if deadline, ok := ctx.Deadline(); ok {
+		timeout = max(min(timeout, time.Until(deadline)), 0)
+	}
+	w.mu.Lock()
+	core, err := w.current()
+	w.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	abandoned, err := core.removeStore(id, toMS(timeout))
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.added = slices.DeleteFunc(w.added, func(one added) bool { return one.id == id })
+	w.mu.Unlock()
+	if abandoned > 0 {
+		return failure(ErrTimeout, "%d handlers were still running", abandoned)
+	}
+	return nil
+}
+
+// StoreCounters is what the worker has done for one store, in its present run or before the first.
+func (w *Worker) StoreCounters(id string) Counters {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if core, err := w.current(); err == nil {
+		return core.storeCounters(id)
+	}
+	return Counters{}
+}
+
+// current is the core worker that runs, or the next one to; w.mu is held.
+func (w *Worker) current() (*nativeWorker, error) {
+	if w.run != nil {
+		return w.run.core, nil
+	}
+	return w.prepared()
 }
 
 // closeIdle frees what a worker that does not run holds in C.
@@ -364,16 +466,15 @@ func (w *Worker) manually(ctx context.Context, do func(*nativeWorker) (int, erro
 
 // manual is what handlers that Drain and Step call need.
 type manual struct {
-	mu     sync.Mutex
-	ctx    context.Context
-	log    logger
-	engine string
+	mu  sync.Mutex
+	ctx context.Context
+	log logger
 }
 
 // handle is called by the core, on the thread of Drain or Step. The handler gets a goroutine of its
 // own, so that whatever it does, nothing unwinds through C.
 func (m *manual) handle(one *registration, t *taken) outcome {
-	d := &Delivery{engine: m.engine}
+	d := &Delivery{}
 	d.own(t)
 	d.ctx, d.cancel = context.WithCancelCause(m.ctx)
 	done := make(chan outcome, 1)
@@ -470,7 +571,7 @@ func noHandler(context.Context, *Delivery) error {
 }
 
 func (r *run) delivery(t *taken) *Delivery {
-	d := &Delivery{run: r, engine: r.worker.store.engine}
+	d := &Delivery{run: r}
 	d.own(t)
 	d.ctx, d.cancel = context.WithCancelCause(r.parent)
 	r.mu.Lock()

@@ -53,6 +53,7 @@ static void enqueue_both(pair *p, int times)
     }
 }
 
+/* scenario: WRK-120 */
 /* proves: MDB-001 OBX-066 IBX-085 */
 static void test_stores__of_two_engines__each_message_once_and_from_its_own(void **state)
 {
@@ -79,6 +80,7 @@ static void lives_beside(pair *p)
 }
 
 /* Its connections die, or another writer holds its file; then it comes back. */
+/* scenario: WRK-121 */
 /* proves: MDB-001 */
 static void test_stores__one_fails__the_other_goes_on_and_nothing_is_lost(void **state)
 {
@@ -111,6 +113,7 @@ static void test_stores__one_fails__the_other_goes_on_and_nothing_is_lost(void *
     pair_close(&p);
 }
 
+/* scenario: WRK-122 */
 /* proves: OBX-078 IBX-096 */
 static void test_stores__removed_and_added_again__nothing_is_lost(void **state)
 {
@@ -189,6 +192,7 @@ static wp_store *get(wp_router *router, const char *key)
     return store;
 }
 
+/* scenario: WRK-123 */
 /* proves: IBX-091 OBX-072 IBX-092 OBX-073 OBX-074 */
 static void test_router__key__its_store_or_not_found(void **state)
 {
@@ -216,6 +220,7 @@ static wp_outcome just_done(wp_delivery *delivery, void *user)
     return WP_OUTCOME_DONE;
 }
 
+/* scenario: WRK-124 */
 /* proves: IBX-093 OBX-075 IBX-095 OBX-077 IBX-096 OBX-078 IBX-097 OBX-079 */
 static void test_router__discovers_while_the_worker_runs__it_follows(void **state)
 {
@@ -298,6 +303,7 @@ static void take_turns(bed *b, const char *selection, wp_select_fn select, const
     wp_config_free(config);
 }
 
+/* scenario: WRK-125 */
 /* proves: IBX-086 OBX-067 IBX-087 OBX-068 IBX-088 OBX-069 */
 static void test_stores__selection__decides_whose_turn_it_is(void **state)
 {

@@ -57,6 +57,12 @@ static wp_status wpn_next(wp_delivery **out, wpn_message *message, wp_worker *wo
     return st;
 }
 
+/* The engine of the store that a delivery came from. */
+static const char *wpn_delivery_engine(const wp_delivery *delivery)
+{
+    return wp_store_engine(wp_delivery_store(delivery));
+}
+
 /* The next delivery that should stop, as its address alone: a key, not to be used. Still owned. */
 static wp_status wpn_next_cancelled(wp_delivery **out, wp_worker *worker, int64_t timeout_ms)
 {
@@ -89,6 +95,7 @@ wp_status wpn_next(wp_delivery **out, wpn_message *message, wp_worker *worker, i
 wp_status wpn_next_cancelled(wp_delivery **out, wp_worker *worker, int64_t timeout_ms);
 wp_delivery *wpn_lent(void *delivery, wpn_message *message);
 void wpn_param_read(wpn_param *out, const wp_op *op, size_t index);
+const char *wpn_delivery_engine(const wp_delivery *delivery);
 void *wpn_sqlite(void);
 #endif
 

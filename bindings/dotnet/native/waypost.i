@@ -40,6 +40,7 @@ HANDLE(wp_config, ConfigHandle)
 HANDLE(wp_clock, ClockHandle)
 HANDLE(wp_schedule, ScheduleHandle)
 HANDLE(wp_store, StoreHandle)
+HANDLE(wp_router, RouterHandle)
 HANDLE(wp_op, OperationHandle)
 HANDLE(wp_message, MessageHandle)
 HANDLE(wp_claim, ClaimHandle)
@@ -60,6 +61,8 @@ PASS(const wp_error *, const void *, nint)
 PASS(wp_error **, void *, nint*)
 PASS(volatile wp_error *, void *, nint)
 PASS(const wp_message *const *, const void *, nint*)
+PASS(const wp_config *const *, const void *, nint*)
+PASS(const wp_candidates *, const void *, nint)
 PASS(const wp_id *, const void *, WpId*)
 PASS(wp_id *, void *, WpId*)
 PASS(wpn_message *, void *, NativeMessage*)
@@ -84,6 +87,7 @@ PASS(int *, void *, int*)
 /* Callbacks: unmanaged function pointers, typed where they are made. */
 PASS(wp_log_fn, void *, nint)
 PASS(wp_handler_fn, void *, nint)
+PASS(wp_select_fn, void *, nint)
 PASS(void (*destroy)(void *user), void *, nint)
 
 /* ---- the declarations: the real headers ---- */
@@ -94,6 +98,7 @@ PASS(void (*destroy)(void *user), void *, nint)
 %ignore wp_conn_borrow_pq;
 %ignore wp_conn_free;
 %ignore wp_delivery_complete;
+%ignore wp_delivery_store; /* borrowed: see wpn_delivery_engine() */
 PASS(wp_conn *, void *, nint)
 
 %ignore wp_id; /* WpId in C# */
@@ -109,6 +114,7 @@ PASS(wp_conn *, void *, nint)
 %include <waypost/config.h>
 %include <waypost/schedule.h>
 %include <waypost/store.h>
+%include <waypost/router.h>
 %include <waypost/op.h>
 %include <waypost/outbox.h>
 %include <waypost/worker.h>

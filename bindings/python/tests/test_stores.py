@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several stores in one worker: both ways."""
+"""Several stores in one worker: scenarios WRK-120 to WRK-125."""
 from __future__ import annotations
 
 import logging
@@ -49,6 +49,7 @@ def count(worker: waypost.Worker) -> List[Tuple[str, str]]:
     return got
 
 
+# scenario: WRK-120
 # proves: MDB-001, OBX-066, OBX-070
 def test_stores_of_two_engines_each_message_once_and_from_its_own(
     router: waypost.Router,
@@ -64,6 +65,7 @@ def test_stores_of_two_engines_each_message_once_and_from_its_own(
     assert worker.counters.acked == 40
 
 
+# scenario: WRK-121
 # proves: MDB-001
 def test_store_that_fails_holds_up_none_of_the_others(
     router: waypost.Router, urls: Dict[str, str]
@@ -87,6 +89,7 @@ def test_store_that_fails_holds_up_none_of_the_others(
         router.store("dead")
 
 
+# scenario: WRK-122
 # proves: OBX-078
 def test_store_removed_and_added_again_loses_nothing(
     router: waypost.Router,
@@ -114,6 +117,7 @@ def test_store_removed_and_added_again_loses_nothing(
     assert len(got) == 31
 
 
+# scenario: WRK-123
 # proves: OBX-072, OBX-073, OBX-074
 def test_router_key_its_outbox_or_not_found(
     urls: Dict[str, str],
@@ -133,6 +137,7 @@ def test_router_key_its_outbox_or_not_found(
         router.store("app")
 
 
+# scenario: WRK-124
 # proves: OBX-075, OBX-076, OBX-077, OBX-078, OBX-079
 def test_discovery_is_followed_and_keeps_what_it_had_when_it_fails(urls: Dict[str, str]) -> None:
     found: Dict[str, str] = {"app": urls["app"]}
@@ -182,6 +187,7 @@ def fails(candidates: List[Candidate]) -> Optional[str]:
     raise RuntimeError("no choice")
 
 
+# scenario: WRK-125
 # proves: OBX-067, OBX-068, OBX-069
 @pytest.mark.parametrize(
     "options, order",

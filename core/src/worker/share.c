@@ -382,9 +382,9 @@ static bool list_candidates(wp_candidates *out, const wp_worker *worker)
     size_t count = 0;
     for (const wp__part *p = worker->turn_first; p; p = p->turn_next)
         count++;
-    out->parts = calloc(count, sizeof(wp__part *));
-    out->ready = calloc(count, sizeof *out->ready);
-    out->running = calloc(count, sizeof *out->running);
+    out->parts = calloc(count + 1, sizeof(wp__part *));
+    out->ready = calloc(count + 1, sizeof *out->ready);
+    out->running = calloc(count + 1, sizeof *out->running);
     if (!out->parts || !out->ready || !out->running)
         return false;
     for (wp__part *p = worker->turn_first; p; p = p->turn_next) {

@@ -17,6 +17,9 @@ public sealed class OutboxDelivery : OutboxMessage, IDisposable
     internal OutboxDelivery(in NativeMessage native, DeliveryHandle handle) : base(in native) =>
         (_handle, Key) = (handle, handle.Pointer);
 
+    /// <summary>The id of the store that it came from.</summary>
+    public string StoreId => _handle.StoreId;
+
     /// <summary>Names it among those that the worker has out.</summary>
     internal nint Key { get; }
 
@@ -120,7 +123,7 @@ public sealed class OutboxDelivery : OutboxMessage, IDisposable
     private Task Complete(
         DbConnection connection, DbTransaction? transaction, CancellationToken cancellationToken) =>
         OnApps.RunAsync(
-            connection, transaction, Worker?.Engine ?? "", _handle.CompleteOperation(), _ => true,
+            connection, transaction, _handle.Engine, _handle.CompleteOperation(), _ => true,
             cancellationToken);
 
     /// <summary>Let go of it. If it is not finished, it is tried again.</summary>

@@ -9,7 +9,8 @@ using Waypost.Interop;
 namespace Waypost;
 
 /// <summary>
-/// Runs handlers for messages of a store's outbox. Made with <see cref="WaypostStore.CreateWorker"/>;
+/// Runs handlers for messages of a store's outbox. Made with <see cref="WaypostStore.CreateWorker"/> or
+/// <see cref="WaypostRouter.CreateWorker"/>;
 /// runs once. Thread-safe.
 /// </summary>
 public sealed class OutboxWorker : IAsyncDisposable, IDisposable
@@ -50,15 +51,12 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
 
     static OutboxWorker() => AppDomain.CurrentDomain.ProcessExit += (_, _) => StopAtExit();
 
-    internal OutboxWorker(WorkerHandle core, int threads, string engine, ILogger? logger)
+    internal OutboxWorker(WorkerHandle core, int threads, ILogger? logger)
     {
         _core = core;
         _mostPullers = threads;
-        Engine = engine;
         _logger = logger ?? NullLogger.Instance;
     }
-
-    internal string Engine { get; }
 
     // ---- handlers ---------------------------------------------------------------------------
 
@@ -125,6 +123,39 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
             _registrations.Add(topic, new Registration(topic, handler));
         }
         return this;
+    }
+
+    // ---- stores -----------------------------------------------------------------------------
+
+    /// <summary>Serve a further store, also while the worker runs. The handlers are for all stores, and
+    /// so is the concurrency.</summary>
+    /// <param name="store">The store.</param>
+    /// <param name="id">Names it in logs and deliveries; null: its own id.</param>
+    /// <exception cref="InvalidOperationException">The worker has a store of this id.</exception>
+    public void AddStore(WaypostStore store, string? id = null)
+    {
+        ArgumentNullException.ThrowIfNull(store);
+        _core.AddStore(store.Handle, id ?? store.Id);
+    }
+
+    /// <summary>Let go of a store, also while the worker runs: what was not started goes back, running
+    /// handlers finish. Ends by the timeout with the number of those that were still running.</summary>
+    /// <exception cref="NotFoundException">The worker has no such store.</exception>
+    public Task<long> RemoveStoreAsync(string id, TimeSpan timeout)
+    {
+        ArgumentNullException.ThrowIfNull(id);
+        long ms = Times.WaitMs(timeout);
+        return Task.Run(() => _core.RemoveStore(id, ms));
+    }
+
+    /// <summary>Choose whose message goes to the next free handler, before the worker runs.</summary>
+    internal void Select(IOutboxSelectionStrategy strategy) => _core.SetSelector(strategy, _logger);
+
+    /// <summary>What it has done for one store since that was added.</summary>
+    public OutboxCounters CountersOf(string storeId)
+    {
+        ArgumentNullException.ThrowIfNull(storeId);
+        return new(counter => _core.Counter(storeId, counter));
     }
 
     // ---- running ----------------------------------------------------------------------------
@@ -481,7 +512,7 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
     public void Wake() => _core.Wake();
 
     /// <summary>What it has done.</summary>
-    public OutboxCounters Counters => new(_core);
+    public OutboxCounters Counters => new(_core.Counter);
 
     /// <summary>Take the next delivery of the topics that were subscribed to, and finish it with its
     /// methods; null: nothing came in time, or the worker is stopped.</summary>
@@ -567,19 +598,19 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
 /// <summary>What a worker has done. Rows changed, not ids asked for.</summary>
 public readonly record struct OutboxCounters
 {
-    internal OutboxCounters(WorkerHandle core)
+    internal OutboxCounters(Func<wp_counter, long> read)
     {
-        Claimed = core.Counter(wp_counter.WP_COUNTER_CLAIMED);
-        Acked = core.Counter(wp_counter.WP_COUNTER_ACKED);
-        Abandoned = core.Counter(wp_counter.WP_COUNTER_ABANDONED);
-        Failed = core.Counter(wp_counter.WP_COUNTER_FAILED);
-        Released = core.Counter(wp_counter.WP_COUNTER_RELEASED);
-        Reaped = core.Counter(wp_counter.WP_COUNTER_REAPED);
-        LeasesLost = core.Counter(wp_counter.WP_COUNTER_LEASES_LOST);
-        Renewed = core.Counter(wp_counter.WP_COUNTER_RENEWED);
-        Polls = core.Counter(wp_counter.WP_COUNTER_POLLS);
-        Wakes = core.Counter(wp_counter.WP_COUNTER_WAKES);
-        Errors = core.Counter(wp_counter.WP_COUNTER_ERRORS);
+        Claimed = read(wp_counter.WP_COUNTER_CLAIMED);
+        Acked = read(wp_counter.WP_COUNTER_ACKED);
+        Abandoned = read(wp_counter.WP_COUNTER_ABANDONED);
+        Failed = read(wp_counter.WP_COUNTER_FAILED);
+        Released = read(wp_counter.WP_COUNTER_RELEASED);
+        Reaped = read(wp_counter.WP_COUNTER_REAPED);
+        LeasesLost = read(wp_counter.WP_COUNTER_LEASES_LOST);
+        Renewed = read(wp_counter.WP_COUNTER_RENEWED);
+        Polls = read(wp_counter.WP_COUNTER_POLLS);
+        Wakes = read(wp_counter.WP_COUNTER_WAKES);
+        Errors = read(wp_counter.WP_COUNTER_ERRORS);
     }
 
     /// <summary>Messages claimed.</summary>

@@ -134,6 +134,13 @@ public sealed class OutboxWorkerOptions
     /// <summary>Use wake-up channels; false: poll only.</summary>
     public bool? Wakeups { get; set; }
 
+    /// <summary>With several stores: one store until it has no more, then the next one; else each in
+    /// turn.</summary>
+    public bool? DrainFirst { get; set; }
+
+    /// <summary>With several stores in turn: how many messages of one before the next one's.</summary>
+    public int? Turn { get; set; }
+
     /// <summary>Claim topics that have no handler too.</summary>
     public bool? AllTopics { get; set; }
 
@@ -143,6 +150,9 @@ public sealed class OutboxWorkerOptions
             throw new ArgumentOutOfRangeException(nameof(Threads), Threads, "not in 1..1024");
         Option.Set(config, "worker.name", Name);
         Option.Set(config, "worker.wakeups", Wakeups);
+        Option.Set(config, "worker.turn", Turn);
+        if (DrainFirst is { } drain)
+            config.Set("worker.selection", drain ? "drain-first" : "round-robin");
         Option.Set(config, "worker.all_topics", AllTopics);
         Option.Set(config, "worker.backoff_jitter", BackoffJitter);
         Option.Set(config, "worker.flush_ms", Flush);
@@ -170,9 +180,10 @@ public sealed class OutboxWorkerOptions
     internal void CheckPerTopic()
     {
         if (Name is not null || Threads is not null || Wakeups is not null || AllTopics is not null
-            || BackoffJitter is not null || Flush is not null || Reap is not null)
+            || BackoffJitter is not null || Flush is not null || Reap is not null
+            || DrainFirst is not null || Turn is not null)
             throw new ArgumentException(
-                "Name, Threads, Wakeups, AllTopics, BackoffJitter, Flush and Reap are the worker's,"
+                "Name, Threads, Wakeups, AllTopics, BackoffJitter, Flush, Reap, DrainFirst and Turn are the worker's,"
                 + " not a topic's");
     }
 }

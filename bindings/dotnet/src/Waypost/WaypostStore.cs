@@ -13,10 +13,22 @@ public sealed class WaypostStore : IDisposable
     private readonly StoreHandle _handle;
 
     private WaypostStore(WaypostOptions options, ILogger? logger, ManualClock? clock)
+        : this(OpenHandle(options, logger, clock), options, logger, clock)
     {
-        (_options, _logger, _clock) = (options, logger, clock);
-        using (ConfigHandle config = options.Build(null, logger, clock))
-            _handle = StoreHandle.Open(config);
+    }
+
+    private static StoreHandle OpenHandle(
+        WaypostOptions options, ILogger? logger, ManualClock? clock)
+    {
+        using ConfigHandle config = options.Build(null, logger, clock);
+        return StoreHandle.Open(config);
+    }
+
+    /// <summary>One that is open already.</summary>
+    internal WaypostStore(
+        StoreHandle handle, WaypostOptions options, ILogger? logger, ManualClock? clock)
+    {
+        (_handle, _options, _logger, _clock) = (handle, options, logger, clock);
         Id = _handle.Id;
         Location = _handle.Location;
         Engine = _handle.Engine;
@@ -82,9 +94,10 @@ public sealed class WaypostStore : IDisposable
         using ConfigHandle config = _options.Build(options, logger ?? _logger, _clock);
         int threads = options?.Threads ?? _options.Worker.Threads
             ?? int.Parse(config.Get("worker.concurrency"), null);
-        return new OutboxWorker(
-            WorkerHandle.New(_handle, config), threads, Engine, logger ?? _logger);
+        return new OutboxWorker(WorkerHandle.New(_handle, config), threads, logger ?? _logger);
     }
+
+    internal StoreHandle Handle => _handle;
 
     /// <summary>Close it. Workers on it go on until they are stopped.</summary>
     public void Dispose() => _handle.Dispose();

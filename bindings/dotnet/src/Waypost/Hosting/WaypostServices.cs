@@ -46,6 +46,50 @@ public static class WaypostServices
         return builder;
     }
 
+    /// <summary>Add several stores, an <see cref="IOutboxRouter"/> that finds them by their StoreIds, and
+    /// one worker for all of them. An <see cref="IOutboxSelectionStrategy"/> among the services decides
+    /// whose message is next.</summary>
+    /// <param name="services">The services.</param>
+    /// <param name="stores">Each with a Url and a StoreId of its own.</param>
+    /// <param name="configure">Options of the worker.</param>
+    public static WaypostBuilder AddWaypost(
+        this IServiceCollection services, IEnumerable<WaypostOptions> stores,
+        Action<WaypostOptions>? configure = null)
+    {
+        ArgumentNullException.ThrowIfNull(stores);
+        WaypostOptions[] list = stores.ToArray();
+        return services.AddRouter(new StoreSource(list, null), configure);
+    }
+
+    /// <summary>The same for stores that an <see cref="IOutboxDatabaseDiscovery"/> among the services
+    /// finds, again and again.</summary>
+    /// <param name="services">The services.</param>
+    /// <param name="refreshInterval">The time between; null: 5 minutes.</param>
+    /// <param name="configure">Options of the worker.</param>
+    public static WaypostBuilder AddDynamicWaypost(
+        this IServiceCollection services, TimeSpan? refreshInterval = null,
+        Action<WaypostOptions>? configure = null) =>
+        services.AddRouter(new StoreSource(null, refreshInterval), configure);
+
+    private static WaypostBuilder AddRouter(
+        this IServiceCollection services, StoreSource source, Action<WaypostOptions>? configure)
+    {
+        ArgumentNullException.ThrowIfNull(services);
+        services.AddOptions<WaypostOptions>().Configure(configure ?? (_ => { }));
+        services.TryAddSingleton(source);
+        services.TryAddSingleton(provider => new WaypostRouter(
+            provider.GetRequiredService<IOptions<WaypostOptions>>().Value,
+            provider.GetService<ILoggerFactory>()?.CreateLogger("Waypost"),
+            provider.GetService<ManualClock>()));
+        services.TryAddSingleton<IOutboxRouter>(
+            provider => provider.GetRequiredService<WaypostRouter>());
+        services.TryAddSingleton<WorkerService>();
+        services.TryAddEnumerable(
+            ServiceDescriptor.Singleton<IHostedService, WorkerService>(
+                provider => provider.GetRequiredService<WorkerService>()));
+        return new WaypostBuilder(services);
+    }
+
     private static WaypostStore Open(IServiceProvider provider) => WaypostStore.Open(
         provider.GetRequiredService<IOptions<WaypostOptions>>().Value,
         provider.GetService<ILoggerFactory>()?.CreateLogger("Waypost"),

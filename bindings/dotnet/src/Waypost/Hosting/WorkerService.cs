@@ -13,21 +13,38 @@ internal sealed record HandlerSource(
     Func<IServiceProvider, OutboxDelivery, CancellationToken, Task<Outcome>>? Function,
     OutboxWorkerOptions? Options);
 
+/// <summary>Where a router's stores come from: a list, or (null) discovery.</summary>
+internal sealed record StoreSource(
+    IReadOnlyList<WaypostOptions>? Stores, TimeSpan? RefreshInterval);
+
 /// <summary>Opens the store with the host, and runs a worker if there are handlers.</summary>
 internal sealed class WorkerService(
     IServiceProvider services, IServiceScopeFactory scopes, IOptions<WaypostOptions> options,
     IEnumerable<HandlerSource> sources) : IHostedService, IDisposable
 {
+    private readonly CancellationTokenSource _stopping = new();
     private OutboxWorker? _worker;
+    private Task _discovering = Task.CompletedTask;
 
     public async Task StartAsync(CancellationToken cancellationToken)
     {
-        WaypostStore store = await Task.Run(
-            services.GetRequiredService<WaypostStore>, cancellationToken).ConfigureAwait(false);
+        Func<ILogger?, OutboxWorker> create;
+        if (services.GetService<StoreSource>() is { } stores)
+        {
+            WaypostRouter router = Route(stores);
+            create = logger => router.CreateWorker(
+                null, logger, services.GetService<IOutboxSelectionStrategy>());
+        }
+        else
+        {
+            WaypostStore store = await Task.Run(
+                services.GetRequiredService<WaypostStore>, cancellationToken).ConfigureAwait(false);
+            create = logger => store.CreateWorker(null, logger);
+        }
         if (!options.Value.RunWorker)
             return;
-        OutboxWorker worker = store.CreateWorker(
-            logger: services.GetService<ILoggerFactory>()?.CreateLogger<OutboxWorker>());
+        OutboxWorker worker = create(
+            services.GetService<ILoggerFactory>()?.CreateLogger<OutboxWorker>());
         try
         {
             if (!await AddHandlersAsync(worker).ConfigureAwait(false))
@@ -43,6 +60,19 @@ internal sealed class WorkerService(
             throw;
         }
         _worker = worker;
+    }
+
+    /// <summary>Give the router its stores, or begin to discover them.</summary>
+    private WaypostRouter Route(StoreSource stores)
+    {
+        WaypostRouter router = services.GetRequiredService<WaypostRouter>();
+        if (stores.Stores is { } list)
+            router.Set(list);
+        else
+            _discovering = router.RunDiscoveryAsync(
+                services.GetRequiredService<IOutboxDatabaseDiscovery>(), stores.RefreshInterval,
+                _stopping.Token);
+        return router;
     }
 
     /// <summary>Whether there are any.</summary>
@@ -85,12 +115,19 @@ internal sealed class WorkerService(
     /// <summary>The host cancels the token when its shutdown timeout has passed.</summary>
     public async Task StopAsync(CancellationToken cancellationToken)
     {
+        await _stopping.CancelAsync().ConfigureAwait(false);
+        await _discovering.WaitAsync(cancellationToken)
+            .ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
         if (_worker is not null)
             await _worker.StopAsync(Timeout.InfiniteTimeSpan, cancellationToken)
                 .ConfigureAwait(false);
     }
 
-    public void Dispose() => _worker?.Dispose();
+    public void Dispose()
+    {
+        _worker?.Dispose();
+        _stopping.Dispose();
+    }
 
     /// <summary>What the worker counts, for health reports; null: there is none.</summary>
     internal OutboxCounters? Counters => _worker?.Counters;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
+using Microsoft.Extensions.Logging;
 
 namespace Waypost.Interop;
 
@@ -13,6 +14,81 @@ internal sealed unsafe class WorkerHandle : Handle
         nint error = 0;
         Failure.Check(Native.wp_worker_new(out WorkerHandle handle, store, config, &error), error);
         return handle;
+    }
+
+    public static WorkerHandle New(RouterHandle router, ConfigHandle config)
+    {
+        nint error = 0;
+        Failure.Check(
+            Native.wp_worker_new_on_router(out WorkerHandle handle, router, config, &error), error);
+        return handle;
+    }
+
+    public void AddStore(StoreHandle store, string id)
+    {
+        nint error = 0;
+        fixed (byte* name = Utf8.Name(nameof(id), id))
+            Failure.Check(Native.wp_worker_add_store(this, store, name, &error), error);
+    }
+
+    public long RemoveStore(string id, long deadlineMs)
+    {
+        nint error = 0;
+        nuint abandoned = 0;
+        fixed (byte* name = Utf8.Name(nameof(id), id))
+            Failure.Check(
+                Native.wp_worker_remove_store(&abandoned, this, name, deadlineMs, &error), error);
+        return (long)abandoned;
+    }
+
+    public void SetSelector(IOutboxSelectionStrategy strategy, ILogger logger)
+    {
+        Func<IReadOnlyList<StoreCandidate>, string?> select = candidates =>
+        {
+            try
+            {
+                return strategy.SelectNext(candidates);
+            }
+            catch (Exception e)
+            {
+                logger.LogError(e, "The selection strategy failed");
+                return null;
+            }
+        };
+        nint user = GCHandle.ToIntPtr(GCHandle.Alloc(select));
+        delegate* unmanaged[Cdecl]<nint, nint, nuint> call = &OnSelect;
+        delegate* unmanaged[Cdecl]<nint, void> destroy = &ConfigHandle.OnDestroy;
+        nint error = 0;
+        Failure.Check(
+            Native.wp_worker_set_selector(this, (nint)call, user, (nint)destroy, &error), error);
+    }
+
+    [UnmanagedCallersOnly(CallConvs = [typeof(CallConvCdecl)])]
+    private static nuint OnSelect(nint list, nint user)
+    {
+        try
+        {
+            var select =
+                (Func<IReadOnlyList<StoreCandidate>, string?>)GCHandle.FromIntPtr(user).Target!;
+            var candidates = new StoreCandidate[(int)Native.wp_candidates_count(list)];
+            for (int i = 0; i < candidates.Length; i++)
+                candidates[i] = new StoreCandidate(
+                    Utf8.Text(Native.wp_candidates_store_id(list, (nuint)i)),
+                    (long)Native.wp_candidates_ready(list, (nuint)i),
+                    (long)Native.wp_candidates_running(list, (nuint)i));
+            string? chosen = select(candidates);
+            return (nuint)Array.FindIndex(candidates, candidate => candidate.StoreId == chosen);
+        }
+        catch (Exception)
+        {
+            return nuint.MaxValue; // nothing unwinds through C
+        }
+    }
+
+    public long Counter(string storeId, wp_counter counter)
+    {
+        fixed (byte* id = Utf8.Name(nameof(storeId), storeId))
+            return Native.wp_worker_store_counter(this, id, counter);
     }
 
     /// <summary>Register a topic. `dispatch` runs its handler where the core asks for it, inside
@@ -111,6 +187,10 @@ internal sealed unsafe class WorkerHandle : Handle
 internal sealed unsafe class DeliveryHandle : Handle
 {
     protected override void Free(nint pointer) => Native.wp_delivery_free(pointer);
+
+    public string StoreId => Utf8.Text(Native.wp_delivery_store_id(this));
+
+    public string Engine => Utf8.Text(Native.wpn_delivery_engine(this));
 
     public wp_cancel Cancelled => Native.wp_delivery_cancelled(this);
 
