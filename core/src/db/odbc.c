@@ -41,7 +41,7 @@ typedef struct odbc_conn {
     bool failed; /* a statement of the transaction has: it can only be rolled back */
     bool committing;
     bool texts_checked; /* they arrive as they are sent */
-    SQLULEN limit_s; /* how long a statement may take; 0: for ever */
+    SQLULEN limit_s;    /* how long a statement may take; 0: for ever */
     int64_t used_us;
     atomic_bool interrupted;
 } odbc_conn;

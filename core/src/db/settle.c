@@ -73,9 +73,9 @@ static wp_status encoding_next(wp_op *op, wp_error **err)
 static wp_status encoding_row(wp_op *op, const wp__value *columns, wp_error **err)
 {
     (void)err;
-    ((encoding_op *)op)->same =
-        columns[0].type == WP_VALUE_TEXT && columns[0].len == strlen(e_acute) &&
-        memcmp(columns[0].p, e_acute, columns[0].len) == 0;
+    ((encoding_op *)op)->same = columns[0].type == WP_VALUE_TEXT &&
+                                columns[0].len == strlen(e_acute) &&
+                                memcmp(columns[0].p, e_acute, columns[0].len) == 0;
     return WP_OK;
 }
 
