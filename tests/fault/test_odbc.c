@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* PostgreSQL by ODBC: the app's own connection, and what becomes of lost ones. */
+#include "support/proxy.h"
 #include "support/wpt_odbc.h"
 #include "support/wpt_pg.h"
 
 #include "base/buf.h"
+#include "db/store.h"
 
 typedef struct place {
     char pg_url[256];
@@ -231,6 +233,87 @@ static void test_execute__server_takes_too_long__is_retriable_and_the_connection
     wp_store_close(hasty);
 }
 
+/* ---- a network that fails ----------------------------------------------------------------- */
+
+/* A store on the same database by way of a proxy. */
+static wp_store *open_behind(proxy **out, const place *p, const char *const *options)
+{
+    char pg_url[256], url[512];
+    *out = proxy_open(proxy_port_of(p->pg_url));
+    proxy_url(pg_url, sizeof pg_url, *out, p->pg_url);
+    wpt_odbc_url(url, sizeof url, pg_url);
+    return open_store(url, options);
+}
+
+/* Cut off at its COMMIT, an enqueue finds out what became of it. */
+static void cut_at_commit(const place *p, proxy_when when)
+{
+    proxy *network = NULL;
+    wp_store *store = open_behind(&network, p,
+                                  WPT_OPTIONS("store.prepared_statements", "false", "store.signals",
+                                              "false")); /* texts are on the wire */
+    wp_message *m = wpt_message("a", "x");
+    int duplicate = 1;
+    wp_id id;
+    WPT_OK(wp_message_set_unique_key(m, "k", WPT_ERR));
+    proxy_cut_at(network, "COMMIT", when);
+    WPT_OK(wp_outbox_enqueue(&id, &duplicate, store, NULL, m, WPT_ERR));
+    assert_int_equal(proxy_fired(network), 1);
+    assert_int_equal(duplicate, 0);
+    assert_int_equal(stored(p), 1);
+    assert_int_equal(wpt_status_of(store, &id), WP_MESSAGE_READY);
+    wp_message_free(m);
+    wp_store_close(store);
+    proxy_close(network);
+}
+
+static void test_enqueue__cut_before_its_commit__is_stored_once(void **state)
+{
+    cut_at_commit(*state, PROXY_BEFORE);
+}
+
+static void test_enqueue__the_answer_to_its_commit_lost__is_no_duplicate(void **state)
+{
+    cut_at_commit(*state, PROXY_AFTER);
+}
+
+static wp_outcome pass(wp_delivery *delivery, void *user)
+{
+    (void)delivery;
+    wpt_gate_pass(user);
+    return WP_OUTCOME_DONE;
+}
+
+/* Calls of the driver do not come back: they are left behind. */
+/* proves: OBX-116 */
+static void test_stop__while_all_is_swallowed__returns_and_so_does_close(void **state)
+{
+    place *p = *state;
+    proxy *network = NULL;
+    wp_store *store = open_behind(&network, p, WPT_OPTIONS("worker.concurrency", "2"));
+    wp_worker *worker = NULL;
+    size_t abandoned = 0;
+    wpt_gate gate;
+    wpt_gate_init(&gate);
+    for (int i = 0; i < 4; i++)
+        (void)wpt_enqueue(p->store, "a", "x");
+    WPT_OK(wp_worker_new(&worker, store, NULL, WPT_ERR));
+    WPT_OK(wp_worker_handle(worker, WP_SOURCE_OUTBOX, "a", pass, &gate, NULL, WPT_ERR));
+    WPT_OK(wp_worker_start(worker, 2, WPT_ERR));
+    WPT_AWAIT(wpt_gate_waiting(&gate) == 2);
+    proxy_set(network, PROXY_BLACK_HOLE);
+    wp__store_announce(store);
+    WPT_AWAIT(proxy_swallowed(network) > 0);
+    WPT_OK(wp_worker_stop(&abandoned, worker, 300, WPT_ERR));
+    assert_int_equal(abandoned, 2);
+    wpt_gate_open(&gate, SIZE_MAX);
+    WPT_AWAIT(wpt_gate_passed(&gate) == 2);
+    wp_worker_free(worker);
+    wp_store_close(store);
+    proxy_close(network); /* now they come back */
+    wpt_gate_fini(&gate);
+}
+
 /* ---- texts -------------------------------------------------------------------------------- */
 
 static void test_payload__long_and_with_line_ends__comes_back_as_it_was(void **state)
@@ -268,6 +351,9 @@ int main(void)
         cmocka_unit_test(test_open__refused__says_why_and_no_password),
         WITH_PLACE(test_pool__connections_killed__calls_go_on_with_new_ones),
         WITH_PLACE(test_execute__server_takes_too_long__is_retriable_and_the_connection_lives),
+        WITH_PLACE(test_enqueue__cut_before_its_commit__is_stored_once),
+        WITH_PLACE(test_enqueue__the_answer_to_its_commit_lost__is_no_duplicate),
+        WITH_PLACE(test_stop__while_all_is_swallowed__returns_and_so_does_close),
         WITH_PLACE(test_payload__long_and_with_line_ends__comes_back_as_it_was),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
