@@ -151,7 +151,7 @@ static void insert(wp__span *spans, int count, int64_t at, int32_t offset)
 
 wp__span wp__tz_rule_span(const wp__tz_rule *rule, int64_t second)
 {
-    wp__span spans[10];
+    wp__span spans[10] = {{0, 0, 0}};
     int32_t year = 0;
     int count = 0, i = 0;
     if (!rule->changes)

@@ -11,7 +11,7 @@
 typedef struct wp__zone wp__zone;
 
 /* Offsets are less than this, and a clock is never set back by more than twice as much. */
-#define WP__OFFSET_LIMIT (26 * 3600)
+#define WP__OFFSET_LIMIT (INT64_C(26) * 3600)
 
 /* Read the zone `name` below `directory`. "UTC" needs no file.
  * WP_E_ARGUMENT: not a name of a zone; WP_E_NOT_FOUND: no such zone; WP_E_CONFIG: the directory is
