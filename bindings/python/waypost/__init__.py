@@ -39,6 +39,7 @@ from waypost.errors import (
     TimeoutError,
     UnavailableError,
 )
+from waypost.lease import Lease, Semaphore
 from waypost.message import Claim, Enqueued, Info, Message, OutboxStats, Received, Stats, Status
 from waypost.outbox import Outbox
 from waypost.router import Router
@@ -63,6 +64,7 @@ __all__ = [
     "Error",
     "Info",
     "InternalError",
+    "Lease",
     "LeaseLostError",
     "ManualClock",
     "Message",
@@ -78,6 +80,7 @@ __all__ = [
     "Router",
     "Schedule",
     "SchemaError",
+    "Semaphore",
     "StateError",
     "Stats",
     "Status",

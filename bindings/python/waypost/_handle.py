@@ -151,6 +151,34 @@ def new_id() -> uuid.UUID:
     return id_of(out)
 
 
+# ---- leases ---------------------------------------------------------------------------------
+
+
+class Lease(Handle):
+    """A wp_lease."""
+
+    def __init__(self, pointer: Any) -> None:
+        super().__init__(pointer, lib.wp_lease_free)
+        self.key = int(ffi.cast("intptr_t", pointer))
+        self.fence = int(lib.wp_lease_fence(pointer))
+        self.owner = text_of(lib.wp_lease_owner(pointer))
+
+    def check(self) -> None:
+        call(lib.wp_lease_check, self.pointer)
+
+    def held(self) -> bool:
+        return bool(lib.wp_lease_check(self.pointer, NULL) == OK)
+
+    def remaining_ms(self) -> int:
+        return int(lib.wp_lease_remaining_ms(self.pointer))
+
+    def renew(self) -> None:
+        call(lib.wp_lease_renew_now, self.pointer)
+
+    def end(self) -> None:
+        call(lib.wp_lease_end, self.pointer)
+
+
 # ---- configuration --------------------------------------------------------------------------
 
 LogFunction = Callable[[int, str, str], None]
@@ -514,6 +542,48 @@ class Store(Handle):
     def _describe(self, pointer: Any) -> None:
         self.id = text_of(lib.wp_store_id(pointer))
         self.location = text_of(lib.wp_store_location(pointer))
+
+    def hold(
+        self, shared: bool, name: str, owner: Optional[str], duration_ms: int, wait_ms: int
+    ) -> Lease:
+        """Acquire and keep. TimeoutError, with `now_us` and `until_us`, where it is held."""
+        out = ffi.new("wp_lease **")
+        refused = ffi.new("wp_lease_info **")
+        try:
+            call(
+                lib.wp_lease_hold,
+                out,
+                refused,
+                self.pointer,
+                lib.WP_LEASE_SHARED if shared else lib.WP_LEASE_EXCLUSIVE,
+                name_text("name", name),
+                NULL if owner is None else name_text("owner", owner),
+                duration_ms,
+                wait_ms,
+            )
+        except errors.TimeoutError as error:
+            error.now = from_us(lib.wp_lease_info_now_us(refused[0]))
+            error.held_until = from_us(lib.wp_lease_info_until_us(refused[0]))
+            raise
+        finally:
+            lib.wp_lease_info_free(refused[0])
+        return Lease(out[0])
+
+    def set_limit(self, name: str, limit: int) -> None:
+        call(lib.wp_semaphore_set_limit, self.pointer, NULL, name_text("name", name), limit)
+
+    def watching(self) -> Store:
+        """A further reference, for a thread that waits for losses."""
+        return Store.of(lib.wp_store_ref(self.pointer))
+
+    def next_lost(self, timeout_ms: int) -> Tuple[int, int]:
+        """The status, and the key of the next lease that was lost."""
+        out = ffi.new("wp_lease **")
+        status = lib.wp_lease_next_lost(out, self.pointer, timeout_ms, NULL)
+        key = int(ffi.cast("intptr_t", out[0]))
+        if status == OK:
+            lib.wp_lease_free(out[0])  # the app's own reference keeps it
+        return status, key
 
     def enqueue(self, messages: Iterable[Message]) -> List[Tuple[uuid.UUID, bool]]:
         store = self.pointer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Optional, Union
 
 
@@ -87,6 +87,9 @@ class TimeoutError(Error, builtins.TimeoutError):
     """The given time passed before anything happened."""
 
     code = 11
+    #: Where a lease was refused: the database's time, and when the lease of its holder ends.
+    now: Optional[datetime] = None
+    held_until: Optional[datetime] = None
 
 
 class StoppedError(Error):

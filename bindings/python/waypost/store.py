@@ -8,12 +8,13 @@ import re
 import threading
 import warnings
 from types import TracebackType
-from typing import Any, Dict, Mapping, Optional, Type, Union
+from typing import Any, Callable, Dict, Mapping, Optional, Type, Union
 
 from waypost import _handle, _log
 from waypost.clock import ManualClock
 from waypost.config import Config, OptionValue, option_text
 from waypost.errors import ConfigError, Error
+from waypost.lease import Lease, Semaphore, Watcher
 from waypost.outbox import Outbox
 from waypost.worker import Selector, Worker
 from waypost._text import Duration
@@ -28,7 +29,7 @@ def _option_key(name: str) -> str:
     """A keyword as an option's key: worker_lease_ms is worker.lease_ms, schema store.schema."""
     if "." in name:
         return name
-    for prefix in ("worker", "log", "store"):
+    for prefix in ("worker", "log", "store", "lease"):
         if name.startswith(prefix + "_"):
             return f"{prefix}.{name[len(prefix) + 1:]}"
     return "store." + name
@@ -92,6 +93,7 @@ class Store:
         """
         self._config = config
         self._config_lock = threading.Lock()
+        self._watcher = Watcher()
         try:
             self._handle = _handle.Store(config._handle)
         except Error as error:
@@ -104,6 +106,7 @@ class Store:
         store = cls.__new__(cls)
         store._config = config
         store._config_lock = threading.Lock()
+        store._watcher = Watcher()
         store._handle = handle
         store._routed = True
         return store
@@ -132,6 +135,33 @@ class Store:
     def outbox(self) -> Outbox:
         """The store's outbox. It keeps the store alive."""
         return Outbox(self._handle, self)
+
+    def lease(
+        self,
+        name: str,
+        seconds: Duration = 30.0,
+        *,
+        wait: Optional[Duration] = 0,
+        owner: Optional[str] = None,
+        on_lost: Optional[Callable[[Lease], None]] = None,
+    ) -> Lease:
+        """A lease that is acquired by `with` or `async with`, renews itself, and is released after it:
+
+            with store.lease("nightly", seconds=30) as lease:
+                while lease.held: step(lease.fence)
+
+        seconds   how long it lasts unless renewed: 0.1 s to a day
+        wait      how long to wait for another holder, None: for ever; then TimeoutError, whose `now` and
+                  `held_until` are the database's time and the end of the holder's lease
+        owner     who holds it; None: this lease alone
+        on_lost   called once, on a thread of Waypost's, when it is lost
+        """
+        return Lease(self._handle, self._watcher, False, name, seconds, wait, owner, on_lost)
+
+    def semaphore(self, name: str, limit: int) -> Semaphore:
+        """Make a semaphore, or set its limit: how many may hold a slot of it. Lowering it ends nobody's
+        hold."""
+        return Semaphore(self._handle, self._watcher, name, limit)
 
     @property
     def id(self) -> str:
@@ -227,7 +257,7 @@ class Store:
             return self._config[key]
 
     def close(self) -> None:
-        """Close it. Workers on it keep it alive until they have stopped."""
+        """Close it. Workers and leases on it keep it alive until they have ended."""
         self._handle.close()
 
     def __enter__(self) -> Store:

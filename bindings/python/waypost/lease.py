@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leases that renew themselves, and slots of semaphores."""
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from datetime import timedelta
+from types import TracebackType
+from typing import Callable, Dict, Optional, Type, TypeVar
+
+from waypost import _handle
+from waypost._text import Duration, optional_ms, to_ms
+from waypost.errors import LeaseLostError, StateError, TimeoutError
+
+T = TypeVar("T")
+_SLICE_MS = 200  # so that signals and cancellation are noticed while a call waits
+_LOGGER = logging.getLogger("waypost")
+
+
+class Watcher:
+    """One thread for each store, while leases are held: calls back for those that are lost."""
+
+    def __init__(self) -> None:
+        self._mutex = threading.Lock()
+        self._leases: Dict[int, Lease] = {}
+        self._running = False
+
+    def add(self, lease: Lease, handle: _handle.Lease, store: _handle.Store) -> None:
+        with self._mutex:
+            self._leases[handle.key] = lease
+            if not self._running:
+                self._running = True
+                thread = threading.Thread(
+                    target=self._watch, args=(store.watching(),), name="waypost-lost", daemon=True
+                )
+                thread.start()
+
+    def remove(self, handle: _handle.Lease) -> None:
+        with self._mutex:
+            self._leases.pop(handle.key, None)
+
+    def _watch(self, store: _handle.Store) -> None:
+        while True:
+            status, key = store.next_lost(_SLICE_MS)
+            with self._mutex:
+                lease = self._leases.pop(key, None) if status == _handle.OK else None
+                if status not in (_handle.OK, _handle.TIMEOUT) and not self._leases:
+                    self._running = False
+                    break
+            if lease is not None:
+                lease._tell()
+            elif status not in (_handle.OK, _handle.TIMEOUT):
+                time.sleep(0.005)  # one is about to be released
+        store.close()
+
+
+class Lease:
+    """One holder's lease, or slot of a semaphore. Thread-safe. See Store.lease().
+
+    It can be acquired again after it was released or lost, with a new fence.
+    """
+
+    def __init__(
+        self,
+        store: _handle.Store,
+        watcher: Watcher,
+        shared: bool,
+        name: str,
+        seconds: Duration,
+        wait: Optional[Duration],
+        owner: Optional[str],
+        on_lost: Optional[Callable[[Lease], None]],
+    ) -> None:
+        self._store = store
+        self._watcher = watcher
+        self._shared = shared
+        self._duration_ms = to_ms("seconds", seconds)
+        self._wait_ms = optional_ms("wait", wait)
+        self._owner = owner
+        self._on_lost = on_lost
+        self._handle: Optional[_handle.Lease] = None
+        self._loop: Optional[asyncio.AbstractEventLoop] = None
+        self._lost_task: Optional[asyncio.Event] = None
+        self.name = name
+        #: Set when it is lost.
+        self.lost = threading.Event()
+
+    @property
+    def _held(self) -> _handle.Lease:
+        handle = self._handle
+        if handle is None:
+            raise StateError("the lease was not acquired, or was released")
+        return handle
+
+    @property
+    def fence(self) -> int:
+        """The number of this acquisition: greater than that of every earlier one of the name. Send it
+        along with each write, and have the receiver refuse a smaller one than it has seen."""
+        return self._held.fence
+
+    @property
+    def owner(self) -> str:
+        """Who holds it."""
+        return self._held.owner
+
+    @property
+    def held(self) -> bool:
+        """Whether work under it may go on. No I/O: ask before every step."""
+        handle = self._handle
+        return handle is not None and handle.held()
+
+    @property
+    def remaining(self) -> timedelta:
+        """How long work may go on if it cannot be renewed."""
+        handle = self._handle
+        return timedelta(milliseconds=handle.remaining_ms() if handle else 0)
+
+    def throw_if_lost(self) -> None:
+        """LeaseLostError once it is lost, StateError once it was released. No I/O."""
+        self._held.check()
+
+    def renew(self) -> None:
+        """Renew it now. LeaseLostError; UnavailableError and DatabaseError: not renewed, but not lost
+        yet either."""
+        self._held.renew()
+
+    def acquire(self) -> None:
+        """Acquire it, waiting as long as was asked for. TimeoutError."""
+        deadline = None if self._wait_ms is None else time.monotonic() + self._wait_ms / 1000
+        while not self._try(self._slice(deadline), deadline):
+            pass
+
+    async def acquire_async(self) -> None:
+        """The same, without blocking the event loop."""
+        self._loop, self._lost_task = asyncio.get_running_loop(), asyncio.Event()
+        deadline = None if self._wait_ms is None else time.monotonic() + self._wait_ms / 1000
+        while True:
+            trial = asyncio.ensure_future(
+                asyncio.to_thread(self._try, self._slice(deadline), deadline)
+            )
+            try:
+                done = await asyncio.shield(trial)
+            except asyncio.CancelledError:
+                await asyncio.gather(trial, return_exceptions=True)
+                await asyncio.to_thread(self.release)
+                raise
+            if done:
+                return
+
+    @staticmethod
+    def _slice(deadline: Optional[float]) -> int:
+        if deadline is None:
+            return _SLICE_MS
+        return max(0, min(_SLICE_MS, int((deadline - time.monotonic()) * 1000)))
+
+    def _try(self, wait_ms: int, deadline: Optional[float]) -> bool:
+        if self._handle is not None and self._handle.held():
+            raise StateError("the lease is held already")
+        try:
+            handle = self._store.hold(
+                self._shared, self.name, self._owner, self._duration_ms, wait_ms
+            )
+        except TimeoutError:
+            if deadline is not None and time.monotonic() >= deadline:
+                raise
+            return False
+        self.lost = threading.Event()
+        self._handle = handle
+        self._watcher.add(self, handle, self._store)
+        return True
+
+    def release(self) -> None:
+        """Free it for others. Does nothing if it is not held, or is lost."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            self._watcher.remove(handle)
+            try:
+                handle.end()
+            finally:
+                handle.close()
+
+    async def wait_lost(self) -> None:
+        """Wait until it is lost, in `async with`."""
+        if self._lost_task is None:
+            raise StateError("the lease was not acquired by acquire_async()")
+        await self._lost_task.wait()
+
+    def _tell(self) -> None:
+        self.lost.set()
+        if self._loop is not None and self._lost_task is not None:
+            try:
+                self._loop.call_soon_threadsafe(self._lost_task.set)
+            except RuntimeError:  # the loop was closed
+                pass
+        if self._on_lost is not None:
+            try:
+                self._on_lost(self)
+            except Exception:
+                _LOGGER.exception("the callback of a lost lease failed")
+
+    def run_while_leader(self, work: Callable[[Lease], T]) -> T:
+        """Acquire it, and do `work`; where it raises LeaseLostError, acquire it again and begin anew.
+        Returns what `work` does."""
+        while True:
+            with self:
+                try:
+                    return work(self)
+                except LeaseLostError:
+                    continue
+
+    def __enter__(self) -> Lease:
+        self.acquire()
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        self.release()
+
+    async def __aenter__(self) -> Lease:
+        await self.acquire_async()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        await asyncio.to_thread(self.release)
+
+
+class Semaphore:
+    """So many holders at a time. See Store.semaphore()."""
+
+    def __init__(self, store: _handle.Store, watcher: Watcher, name: str, limit: int) -> None:
+        self._store = store
+        self._watcher = watcher
+        self.name = name
+        store.set_limit(name, limit)
+
+    def set_limit(self, limit: int) -> None:
+        """Change how many may hold a slot. Lowering it ends nobody's hold."""
+        self._store.set_limit(self.name, limit)
+
+    def slot(
+        self,
+        seconds: Duration = 30.0,
+        *,
+        wait: Optional[Duration] = 0,
+        request: Optional[str] = None,
+        on_lost: Optional[Callable[[Lease], None]] = None,
+    ) -> Lease:
+        """A slot, as Store.lease(). With `request`, an id of the app's, no request ever has two."""
+        return Lease(
+            self._store, self._watcher, True, self.name, seconds, wait, request, on_lost
+        )
