@@ -330,7 +330,16 @@ wp_status wp__received_new(wp_received **out, const wp__value *columns, const wp
 
 void wp__received_free(wp_received *message)
 {
+    if (message && message->run)
+        free(message->run->job);
+    if (message)
+        free(message->run);
     free(message);
+}
+
+const char *wp_received_job(const wp_received *message)
+{
+    return message && message->run ? message->run->job : NULL;
 }
 
 const wp_id *wp_received_id(const wp_received *message)

@@ -52,6 +52,15 @@ enum {
     WP__MORE_LAST_SEEN_AT,
     WP__INBOX_COLUMNS
 };
+/* What a run of a job has besides, from its job; 0: not set. */
+typedef struct wp__run {
+    char *job; /* its name */
+    int64_t timeout_ms;
+    int64_t max_attempts;
+    int64_t backoff_base_ms;
+    int64_t backoff_max_ms;
+    bool gone; /* its job was deleted */
+} wp__run;
 
 /* One allocation: the texts follow the struct. */
 struct wp_received {
@@ -76,7 +85,8 @@ struct wp_received {
     size_t hash_len;
     const char *hash_algorithm;
     int64_t last_seen_us;
-    bool suspect; /* the lease of the claim before ran out: it may have killed its process */
+    struct wp__run *run; /* of a job; NULL: it is none */
+    bool suspect;        /* the lease of the claim before ran out: it may have killed its process */
 };
 
 /* The name of the first column that cannot be read; NULL: all can. `more`: the columns that only the

@@ -112,6 +112,9 @@ WP_API int64_t wp_received_due_us(const wp_received *message);
 /** When it expires, likewise; 0: never. */
 WP_API int64_t wp_received_expires_us(const wp_received *message);
 
+/** Of a job's run: the job's name; else NULL. */
+WP_API const char *wp_received_job(const wp_received *message);
+
 /* ---- claim and finish, by hand ------------------------------------------------------------ */
 
 /** A batch of claimed messages. Thread-safe to read. */

@@ -10,6 +10,7 @@
 #include <waypost/config.h>
 #include <waypost/inbox.h>
 #include <waypost/lease.h>
+#include <waypost/job.h>
 #include <waypost/op.h>
 #include <waypost/outbox.h>
 #include <waypost/router.h>

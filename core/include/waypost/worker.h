@@ -25,7 +25,8 @@ typedef struct wp_delivery wp_delivery;
 typedef enum wp_source {
     WP_SOURCE_OUTBOX = 1, /**< outbox.h */
     WP_SOURCE_INBOX = 2,  /**< inbox.h */
-    WP_SOURCE_TIMER = 3   /**< timer.h */
+    WP_SOURCE_TIMER = 3,  /**< timer.h */
+    WP_SOURCE_JOB = 4     /**< job.h: runs, by the topic of their job */
 } wp_source;
 
 /** What a handler answers. 0 and any other unknown value count as a failure to be retried.
@@ -189,7 +190,8 @@ typedef enum wp_cancel {
     WP_CANCEL_NONE = 0,
     WP_CANCEL_LEASE_LOST = 1, /**< someone else may have it: then its outcome will not count */
     WP_CANCEL_TIMEOUT = 2,    /**< `worker.timeout_ms` passed; it will be retried */
-    WP_CANCEL_STOP = 3        /**< the worker is stopping; finishing in time still counts */
+    WP_CANCEL_STOP = 3,       /**< the worker is stopping; finishing in time still counts */
+    WP_CANCEL_REQUESTED = 4   /**< wp_job_run_cancel(): if it fails now, it is not tried again */
 } wp_cancel;
 
 /** Whether the handler should stop, and why. @threads any */
@@ -210,6 +212,12 @@ WP_API wp_status wp_worker_next_cancelled(wp_delivery **out, wp_worker *worker, 
  * @return WP_OK; WP_E_STATE: finished already; WP_E_LEASE_LOST: known to be lost; WP_E_STOPPED. */
 WP_API wp_status wp_delivery_finish(wp_delivery *delivery, wp_outcome outcome, const char *reason,
                                     int64_t delay_ms, wp_error **err);
+/** Set what a run of a job returns, before it is finished; the last one counts. It is stored with the
+ * outcome, in the run's history.
+ * @param output  UTF-8 without NUL, up to WP_OUTPUT_MAX (65,536) bytes
+ * @return WP_OK; WP_E_ARGUMENT; WP_E_RANGE: too long; WP_E_STATE: it is no run, or it is finished. */
+WP_API wp_status wp_delivery_set_output(wp_delivery *delivery, const char *output, size_t len,
+                                        wp_error **err);
 /** Wait until the outcome is written.
  * @return WP_OK: it is, or the transaction that completed it had committed; WP_E_LEASE_LOST: it
  *         changed nothing, or that transaction did not commit and DONE became a retry;

@@ -101,6 +101,10 @@ static const property properties[] = {
      "The least level that is logged."},
     {"schedule.zone_directory", PROP_TEXT, AT(zone_directory), 1, 4096, "/usr/share/zoneinfo", NULL,
      false, "Where the files of the IANA time zone database are. Schedules in UTC need none."},
+    {"job.cron_overrides", PROP_TEXT, AT(job_cron_overrides), 0, 1000000, "", NULL, false,
+     "Cron expressions that are used instead of those in the code, as a JSON object: the job's "
+     "name to "
+     "the expression."},
     {"worker.name", PROP_TEXT, AT(worker_name), 0, 255, "", NULL, false,
      "Names the worker in claims and log records. Empty: host name, colon, process id."},
     {"worker.concurrency", PROP_INT, AT(worker.concurrency), 1, 1024, "16", NULL, true,
@@ -112,6 +116,10 @@ static const property properties[] = {
     {"worker.lease_ms", PROP_INT, AT(worker.lease_ms), 100, DAY_MS, "30000", NULL, true,
      "How long a claim lasts unless renewed, in milliseconds. Claims of running handlers are "
      "renewed."},
+    {"worker.job_lease_ms", PROP_INT, AT(worker_job_lease_ms), 100, DAY_MS, "300000", NULL, false,
+     "The lease of runs of jobs whose topic sets none: a run whose worker died is tried again "
+     "after so "
+     "long, in milliseconds."},
     {"worker.timeout_ms", PROP_INT, AT(worker.timeout_ms), 0, DAY_MS, "0", NULL, true,
      "How long a handler may take, in milliseconds; then its delivery is cancelled. 0: no limit."},
     {"worker.max_attempts", PROP_INT, AT(worker.max_attempts), 1, 1000000, "10", NULL, true,

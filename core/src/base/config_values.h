@@ -46,6 +46,8 @@ struct wp_config {
     bool revive_dead;     /* an enqueue of a dead message of the inbox makes it ready again */
 
     wp__worker_options worker;
+    char *job_cron_overrides;
+    int64_t worker_job_lease_ms;
     char *worker_name;      /* "": host:pid */
     double worker_jitter;   /* 0 to 1: a delay is shortened by up to this part */
     bool worker_all_topics; /* claim topics without a handler too, warn and abandon */

@@ -44,6 +44,7 @@ typedef struct wp__queue {
     const char *name; /* as people call it */
     size_t first_sql; /* its copy of the first of those statements */
     size_t columns;   /* how many more a message of it has, at the end of those that are read */
+    bool runs;        /* of jobs: a claim starts them */
 } wp__queue;
 
 /* What became of one message that was enqueued, or arrived. */

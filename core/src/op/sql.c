@@ -48,6 +48,9 @@ bool wp__param_is_number(wp__param param)
     case WP__P_NUMBER:
     case WP__P_FENCE:
     case WP__P_SLOTS:
+    case WP__P_VERSION:
+    case WP__P_OCCURRENCE:
+    case WP__P_FIRED_AT:
         return true;
     default:
         return false;

@@ -58,7 +58,14 @@ typedef struct wp__sql_source {
     X(HASH_ALGORITHM, "hash_algorithm")                                                            \
     X(FENCE, "fence")                                                                              \
     X(LEASES, "leases")                                                                            \
-    X(SLOTS, "slots")
+    X(SLOTS, "slots")\
+    X(VERSION, "version")                                                                          \
+    X(EXPRESSION, "expression")                                                                    \
+    X(ZONE, "zone")                                                                                \
+    X(OPTIONS, "options")                                                                          \
+    X(REGISTRAR, "registrar")                                                                      \
+    X(OCCURRENCE, "occurrence")                                                                    \
+    X(FIRED_AT, "fired_at")
 
 typedef enum wp__param {
 #define WP__PARAM_ENUM(id, name) WP__P_##id,

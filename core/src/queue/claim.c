@@ -64,7 +64,7 @@ static wp_status claim_next(wp_op *op, wp_error **err)
     } else if (self->step == TOPICS && self->found_topics.len) {
         wp__buf_text(&self->found_topics, "]");
         use_claim(self, self->found_topics.data);
-    } else if (self->step == CLAIM && self->seqs.len) {
+    } else if (self->step == CLAIM && self->seqs.len) { /* the engine reads by a statement more */
         wp__buf_text(&self->seqs, "]");
         wp__op_set_text(op, WP__P_SEQS, self->seqs.data);
         self->step = READ;
@@ -72,7 +72,10 @@ static wp_status claim_next(wp_op *op, wp_error **err)
     } else if (self->step == READ || self->step == ASIDE) {
         self->step = ASIDE;
         wp__op_set_text(op, WP__P_WORKER, NULL);
-        (void)wp__aside_use_next(&self->aside, op);
+        if (!wp__aside_use_next(&self->aside, op))
+            return wp__starts_next(self, err);
+    } else if (self->step == CLAIM) {
+        return wp__starts_next(self, err);
     }
     return self->found_topics.failed || self->seqs.failed ? wp__fail_nomem(err) : WP_OK;
 }
@@ -106,6 +109,8 @@ static wp_status claim_row(wp_op *op, const wp__value *columns, wp_error **err)
     wp__claim_op *self = (wp__claim_op *)op;
     int64_t seq = 0;
     wp_status st;
+    if (wp__starts_is_at(self))
+        return wp__starts_row(self, columns, err);
     if (self->step == TOPICS && columns[0].type != WP_VALUE_TEXT)
         return WP_OK; /* the reaper fails its messages */
     if (self->step == TOPICS)
@@ -142,6 +147,8 @@ static void claim_rewind(wp_op *op)
     self->reached = NULL;
     self->step = START;
     wp__aside_clear(&self->aside);
+    self->starts.phase = 0;
+    self->starts.at = 0;
     wp__buf_clear(&self->found_topics);
     wp__buf_clear(&self->seqs);
 }
@@ -152,6 +159,7 @@ static void claim_destroy(wp_op *op)
     claim_rewind(op);
     free(self->received);
     wp__aside_free(&self->aside);
+    wp__buf_free(&self->starts.json);
     wp__buf_free(&self->found_topics);
     wp__buf_free(&self->seqs);
 }
@@ -171,13 +179,21 @@ static const wp__op_class claim_reading_class = {.next = claim_next,
                                                  .single = true,
                                                  .races = true};
 
+/* The same, but what was claimed is started. */
+static const wp__op_class claim_starting_class = {.next = claim_next,
+                                                  .row = claim_row,
+                                                  .rewind = claim_rewind,
+                                                  .destroy = claim_destroy,
+                                                  .writes = true,
+                                                  .races = true};
+
 void wp__claim_op_init(wp__claim_op *op, wp_store *store, const wp__queue *queue)
 {
     *op = (wp__claim_op){.since_us = INT64_MIN};
     wp__op_init(&op->base, &claim_class, store);
     op->base.queue = queue;
     if (op->base.engine->claim_reads)
-        op->base.cls = &claim_reading_class;
+        op->base.cls = queue->runs ? &claim_starting_class : &claim_reading_class;
 }
 
 /* ---- when there will be something to claim ------------------------------------------------ */

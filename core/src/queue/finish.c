@@ -9,7 +9,7 @@
 #include "db/store.h"
 #include "queue/queue.h"
 
-enum { PHASE_START, PHASE_RESOLVE, PHASE_HELD, PHASE_CHANGE };
+enum { PHASE_START, PHASE_RESOLVE, PHASE_HELD, PHASE_CHANGE, PHASE_OUTPUT };
 
 /* ---- lists of claims ---------------------------------------------------------------------- */
 
@@ -192,6 +192,13 @@ static wp_status finish_next(wp_op *op, wp_error **err)
         if (self->done < self->refs.count)
             return next_backoff(self, err);
     }
+    if (self->output && self->phase == PHASE_CHANGE && op->result_count) {
+        self->phase = PHASE_OUTPUT;
+        wp__op_set_int(op, WP__P_NUMBER, self->refs.items[0].seq);
+        wp__op_set_text(op, WP__P_PAYLOAD, self->output);
+        wp__op_use(op, WP__SQL_JOB_RUN_OUTPUT, 0);
+        return WP_OK;
+    }
     if (self->must_change && op->result_count == 0)
         return wp__fail(err, WP_E_LEASE_LOST, "the lease was lost: nothing was changed");
     return WP_OK;
@@ -282,6 +289,18 @@ static const wp__op_class by_ids = {.next = finish_next,
                                     .rewind = finish_rewind,
                                     .destroy = finish_destroy,
                                     .writes = true};
+
+static const wp__op_class by_ref_with_output = {.next = finish_next,
+                                                .row = finish_row,
+                                                .rewind = finish_rewind,
+                                                .destroy = finish_destroy,
+                                                .writes = true};
+
+void wp__finish_op_set_output(wp__finish_op *op, const char *output)
+{
+    op->output = output;
+    op->base.cls = &by_ref_with_output;
+}
 
 void wp__finish_op_init(wp__finish_op *op, wp_store *store, const wp__queue *queue,
                         wp__finish_kind kind, const wp_id *owner)

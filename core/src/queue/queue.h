@@ -15,6 +15,7 @@
 extern const wp__queue wp__outbox;
 extern const wp__queue wp__inbox;
 extern const wp__queue wp__timer;
+extern const wp__queue wp__job_run;
 /* Its place among them, 0 to WP__QUEUES - 1. */
 static inline size_t wp__queue_index(const wp__queue *queue)
 {
@@ -51,6 +52,13 @@ void wp__aside_free(wp__aside *aside);
 
 /* ---- claim ---- */
 
+/* Where a claim of runs is with starting them (start.c). */
+typedef struct wp__starts {
+    int phase;
+    size_t at;
+    wp__buf json;
+} wp__starts;
+
 typedef struct wp__claim_op {
     wp_op base;
     /* what is asked for */
@@ -66,6 +74,7 @@ typedef struct wp__claim_op {
     wp__buf found_topics;
     wp__buf seqs;
     wp__aside aside; /* claimed, but unreadable: failed instead */
+    wp__starts starts;
     /* what was claimed; taken over by whoever sets `received` to NULL and `count` to 0 */
     wp_received **received;
     size_t count;
@@ -74,6 +83,11 @@ typedef struct wp__claim_op {
     char *reached;    /* the ordering key behind which to begin the next time; NULL: it saw all */
 } wp__claim_op;
 void wp__claim_op_init(wp__claim_op *op, wp_store *store, const wp__queue *queue);
+/* For the claim, once it has its messages: the next statement of starting them, if there is one; and
+ * its rows. */
+wp_status wp__starts_next(wp__claim_op *claim, wp_error **err);
+bool wp__starts_is_at(const wp__claim_op *claim);
+wp_status wp__starts_row(wp__claim_op *claim, const wp__value *columns, wp_error **err);
 
 /* ---- finish: ack, retry, fail, release, renew ---- */
 
@@ -112,11 +126,12 @@ typedef struct wp__finish_op {
     size_t id_count;
     const char *worker;
     const char *reason;
-    int64_t delay_us; /* retry; 0: the backoff for each one's attempt */
-    int64_t lease_us; /* renew */
-    bool pass_locked; /* renew: do not wait for claims that another transaction has locked */
-    bool must_change; /* nothing changed is WP_E_LEASE_LOST */
-    void *owned[4];   /* freed with the operation: copies made for a host */
+    int64_t delay_us;   /* retry; 0: the backoff for each one's attempt */
+    int64_t lease_us;   /* renew */
+    bool pass_locked;   /* renew: do not wait for claims that another transaction has locked */
+    const char *output; /* of one run; NULL: none */
+    bool must_change;   /* nothing changed is WP_E_LEASE_LOST */
+    void *owned[4];     /* freed with the operation: copies made for a host */
     /* under way */
     int phase;
     wp__refs refs;
@@ -131,6 +146,8 @@ typedef struct wp__finish_op {
 /* Begin one by refs: fill op->refs with wp__refs_add() before it runs. One statement. */
 void wp__finish_op_init(wp__finish_op *op, wp_store *store, const wp__queue *queue,
                         wp__finish_kind kind, const wp_id *owner);
+/* One run returned something: store it, too. */
+void wp__finish_op_set_output(wp__finish_op *op, const char *output);
 /* Begin one by ids: set op->ids and what else it needs. */
 void wp__finish_op_init_by_ids(wp__finish_op *op, wp_store *store, const wp__queue *queue,
                                wp__finish_kind kind, const wp_id *owner);

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/text.h"
+#include <waypost/job.h>
+
 #include "worker/worker.h"
 
 void wp__list_push(wp__list *list, wp_delivery *delivery)
@@ -50,6 +52,25 @@ wp_delivery *wp__delivery_new(wp__part *part, wp__group *group, wp_received *mes
     return delivery;
 }
 
+static void take_over(int64_t *option, int64_t of_job)
+{
+    if (of_job)
+        *option = of_job;
+}
+
+void wp__delivery_set_options(wp_delivery *delivery)
+{
+    const wp__run *run = delivery->message->run;
+    wp__worker_options *options = &delivery->options;
+    *options = delivery->topic ? delivery->topic->options : delivery->group->lane->options;
+    if (!run)
+        return;
+    take_over(&options->timeout_ms, run->timeout_ms);
+    take_over(&options->max_attempts, run->max_attempts);
+    take_over(&options->backoff_base_ms, run->backoff_base_ms);
+    take_over(&options->backoff_max_ms, run->backoff_max_ms);
+}
+
 wp_delivery *wp_delivery_ref(wp_delivery *delivery)
 {
     if (delivery)
@@ -60,8 +81,7 @@ wp_delivery *wp_delivery_ref(wp_delivery *delivery)
 /* What an outcome comes to, given the limit of attempts. */
 static wp__finish_kind kind_of(const wp_delivery *delivery, wp_outcome outcome)
 {
-    const wp__worker_options *options =
-        delivery->topic ? &delivery->topic->options : &delivery->group->lane->options;
+    const wp__worker_options *options = &delivery->options;
     if (outcome == WP_OUTCOME_DONE)
         return WP__FINISH_ACK;
     if (outcome == WP_OUTCOME_RELEASE)
@@ -89,6 +109,7 @@ void wp_delivery_free(wp_delivery *delivery)
         return;
     wp__received_free(delivery->message);
     free(delivery->reason);
+    free(delivery->output);
     wp__part_unref(delivery->part);
     free(delivery);
     wp__worker_unref(worker);
@@ -227,6 +248,7 @@ static void end_with(wp_delivery *delivery, wp_outcome outcome, const char *reas
                      int64_t delay_ms)
 {
     char text[64 + WP_REASON_MAX];
+    const wp_cancel cancel = wp_delivery_cancelled(delivery);
     delivery->said = outcome;
     if (outcome == WP_OUTCOME_DONE && delivery->completed) {
         /* Its transaction committed, or else it must be tried again: ask the database. */
@@ -237,10 +259,13 @@ static void end_with(wp_delivery *delivery, wp_outcome outcome, const char *reas
     if (outcome == WP_OUTCOME_RELEASE) {
         reason = NULL;
     } else if (outcome != WP_OUTCOME_DONE && outcome != WP_OUTCOME_REJECT &&
-               wp_delivery_cancelled(delivery) == WP_CANCEL_TIMEOUT) {
-        (void)snprintf(text, sizeof text, reason ? "timeout: %.*s" : "timeout%.*s", WP_REASON_MAX,
-                       reason ? reason : "");
+               (cancel == WP_CANCEL_TIMEOUT || cancel == WP_CANCEL_REQUESTED)) {
+        (void)snprintf(text, sizeof text, "%s%s%.*s",
+                       cancel == WP_CANCEL_TIMEOUT ? "timeout" : "cancelled", reason ? ": " : "",
+                       WP_REASON_MAX, reason ? reason : "");
         reason = text;
+        if (cancel == WP_CANCEL_REQUESTED)
+            outcome = WP_OUTCOME_REJECT; /* it is not tried again */
     } else if (outcome != WP_OUTCOME_DONE && !reason) {
         reason = outcome == WP_OUTCOME_REJECT  ? "rejected by the handler"
                  : outcome == WP_OUTCOME_RETRY ? "the handler asked for a retry"
@@ -261,6 +286,38 @@ wp_status wp_delivery_finish(wp_delivery *delivery, wp_outcome outcome, const ch
     else
         end_with(delivery, outcome, reason, delay_ms);
     wp__mutex_unlock(&delivery->worker->mutex);
+    return st;
+}
+
+wp_status wp_delivery_set_output(wp_delivery *delivery, const char *output, size_t len,
+                                 wp_error **err)
+{
+    char *copy;
+    size_t units = 0, bad = 0;
+    wp_status st;
+    if (!delivery || !output)
+        return wp__fail(err, WP_E_ARGUMENT, "%s is NULL", delivery ? "output" : "delivery");
+    if ((st = wp__worker_check(delivery->worker, err)) != WP_OK)
+        return st;
+    if (len > WP_OUTPUT_MAX)
+        return wp__fail(err, WP_E_RANGE, "output is %zu bytes long, more than %d", len,
+                        WP_OUTPUT_MAX);
+    if (!wp__utf8_check(output, len, &units, &bad))
+        return wp__fail(err, WP_E_ARGUMENT, "output is not UTF-8 without NUL");
+    if (!delivery->group->lane->queue->runs)
+        return wp__fail(err, WP_E_STATE, "the delivery is no run of a job");
+    if (!(copy = wp__text_ndup(output, len)))
+        return wp__fail_nomem(err);
+    wp__mutex_lock(&delivery->worker->mutex);
+    if (delivery->state != WP__OUT) {
+        st = refuse(delivery, err);
+    } else {
+        char *old = delivery->output;
+        delivery->output = copy;
+        copy = old;
+    }
+    wp__mutex_unlock(&delivery->worker->mutex);
+    free(copy);
     return st;
 }
 

@@ -43,8 +43,8 @@ static wp_delivery *hand_out(wp_delivery *delivery, int64_t now)
     wp__list_push(&part->out, delivery);
     delivery->state = WP__OUT;
     delivery->out_at = now;
-    if (delivery->topic && delivery->topic->options.timeout_ms)
-        delivery->timeout_at = now + delivery->topic->options.timeout_ms * 1000;
+    if (delivery->topic && delivery->options.timeout_ms)
+        delivery->timeout_at = now + delivery->options.timeout_ms * 1000;
     part->worker->out_count++;
     group->lane->out++;
     group->out++;

@@ -29,18 +29,17 @@ static bool flush_alloc(wp__flush *f, size_t count)
 
 static int64_t delay_of(const wp_delivery *delivery)
 {
-    const wp__worker_options *options =
-        delivery->topic ? &delivery->topic->options : &delivery->group->lane->options;
     if (delivery->finish != WP__FINISH_RETRY || delivery->delay_us)
         return delivery->delay_us;
-    return wp__backoff_us(delivery->message->attempt, options,
+    return wp__backoff_us(delivery->message->attempt, &delivery->options,
                           delivery->worker->config->worker_jitter);
 }
 
 /* Acks share one statement, and so do releases; failures carry reasons and delays of their own. */
 static bool shares(const wp__finish_op *op, const wp_delivery *delivery)
 {
-    return op->kind == delivery->finish && op->base.queue == delivery->group->lane->queue &&
+    return op->kind == delivery->finish && !op->output && !delivery->output &&
+           op->base.queue == delivery->group->lane->queue &&
            (op->kind == WP__FINISH_ACK || op->kind == WP__FINISH_RELEASE);
 }
 
@@ -59,6 +58,8 @@ wp_status wp__flush_plan(wp__flush *f, wp__part *part, wp_error **err)
             op->worker = part->worker->name;
             op->reason = delivery->reason;
             op->delay_us = delay_of(delivery);
+            if (delivery->output && delivery->finish != WP__FINISH_RELEASE)
+                wp__finish_op_set_output(op, delivery->output);
         }
         f->op_of[i] = at;
         st = wp__refs_add(&f->ops[at].refs, delivery->message->seq, delivery->message->claim_number,

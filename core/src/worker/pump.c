@@ -167,6 +167,7 @@ static wp_delivery *hold(wp__part *part, wp__group *group, const wp__claim_op *o
         return NULL;
     }
     delivery->topic = wp__worker_topic(part->worker, group->lane->queue, message->topic);
+    wp__delivery_set_options(delivery);
     delivery->claimed_at = sent_at;
     delivery->now_us = op->now_us;
     delivery->lease_until = sent_at + op->lease_us;
@@ -388,6 +389,7 @@ static void poll_now(wp__part *part, int64_t now)
     for (wp__group *group = part->groups; group; group = group->next)
         group->next_poll_us = now;
     wp__mutex_unlock(&part->worker->mutex);
+    part->tick_at = now;
 }
 
 /* Others may commit a moment after the one whose signal was heard: polls begin short again. */
@@ -460,7 +462,7 @@ static wp_status reap_queue(wp__part *part, const wp__queue *queue, wp_error **e
 
 static wp_status reap(wp__part *part, wp_error **err)
 {
-    static const wp__queue *const queues[] = {&wp__outbox, &wp__inbox, &wp__timer};
+    static const wp__queue *const queues[] = {&wp__outbox, &wp__inbox, &wp__timer, &wp__job_run};
     wp_status st = WP_OK;
     for (size_t i = 0; i < sizeof queues / sizeof queues[0] && st == WP_OK; i++)
         if (queues[i] == &wp__outbox || wp__worker_uses(part->worker, queues[i]))
@@ -511,6 +513,8 @@ static wp_status maintain(wp__part *part, int64_t now, wp_error **err)
     (void)wp__worker_clock_was_set(part->worker, &part->clock_offset);
     if (now - atomic_load(&part->worker->clock_set_at) >= CLOCK_SET_GRACE_US)
         st = reap(part, err);
+    if (st == WP_OK)
+        st = wp__jobs_pass_cancels(part, err);
     if (st == WP_OK && part->unsure_until)
         st = wp__recover_claims(part, err);
     if (part->unsure_until <= now)
@@ -631,6 +635,8 @@ static wp_status round_once(wp__part *part, int64_t *deadline, bool *did, wp_err
     if (reconnected && part->unsure_until && (st = wp__recover_claims(part, err)) != WP_OK)
         return st;
     *deadline = part->next_reap;
+    if (part->state == WP__RUNNING && (st = wp__jobs_tick(part, now, deadline, err)) != WP_OK)
+        return st;
     wp__mutex_lock(&part->worker->mutex);
     group = choose_group(part, now, &count, deadline);
     wp__mutex_unlock(&part->worker->mutex);
@@ -809,7 +815,10 @@ wp_status wp__pump_round(wp__part *part, size_t limit, size_t *claimed, wp_error
     size_t total = 0;
     *claimed = 0;
     (void)wp__worker_clock_was_set(part->worker, &part->clock_offset); /* nobody else to wait for */
-    if (st != WP_OK || (limit && (st = reap(part, err)) != WP_OK))
+    part->tick_at = 0;
+    if (st != WP_OK || (limit && ((st = reap(part, err)) != WP_OK ||
+                                  (st = wp__jobs_tick(part, wp__worker_now(part->worker),
+                                                      &(int64_t){0}, err)) != WP_OK)))
         return st;
     for (wp__group *group = part->groups; st == WP_OK && group; group = group->next) {
         wp__flush f = {0};

@@ -210,7 +210,8 @@ wp_status wp_worker_new_on_router(wp_worker **out, wp_router *router, const wp_c
 /* The queue of each source. */
 static const wp__queue *const sources[] = {[WP_SOURCE_OUTBOX] = &wp__outbox,
                                            [WP_SOURCE_INBOX] = &wp__inbox,
-                                           [WP_SOURCE_TIMER] = &wp__timer};
+                                           [WP_SOURCE_TIMER] = &wp__timer,
+                                           [WP_SOURCE_JOB] = &wp__job_run};
 
 wp_source wp_delivery_source(const wp_delivery *delivery)
 {
@@ -218,6 +219,15 @@ wp_source wp_delivery_source(const wp_delivery *delivery)
     while (source > 0 && sources[source] != delivery->group->lane->queue)
         source--;
     return (wp_source)source;
+}
+
+/* A topic's options where it has none of its own. */
+static wp__worker_options options_of(const wp_worker *worker, const wp__queue *queue)
+{
+    wp__worker_options options = worker->config->worker;
+    if (queue->runs)
+        options.lease_ms = worker->config->worker_job_lease_ms;
+    return options;
 }
 
 /* Find or add a topic. @locks mutex */
@@ -234,7 +244,7 @@ static wp_status get_topic(wp__topic **out, wp_worker *worker, wp_source source,
             return wp__fail_nomem(err);
         }
         topic->queue = sources[source];
-        topic->options = worker->config->worker;
+        topic->options = options_of(worker, topic->queue);
         topic->next = worker->topics;
         worker->topics = topic;
         topic->same = worker->index[slot_of(name)];
@@ -365,6 +375,7 @@ static wp_status topics_json(char **out, size_t *count, const wp_worker *worker,
 static wp_status plan_queue(wp_worker *worker, const wp__queue *queue, wp_error **err)
 {
     const bool outbox = queue == &wp__outbox;
+    const wp__worker_options options = options_of(worker, queue);
     size_t count = 0;
     bool used = outbox;
     char *json = NULL;
@@ -380,12 +391,12 @@ static wp_status plan_queue(wp_worker *worker, const wp__queue *queue, wp_error 
     if (!used)
         return WP_OK;
     if (worker->config->worker_all_topics)
-        return add_lane(worker, queue, &worker->config->worker, NULL, err);
+        return add_lane(worker, queue, &options, NULL, err);
     if ((st = topics_json(&json, &count, worker, queue, NULL, err)) != WP_OK)
         return st;
     /* some lane there must be */
     if (count || (outbox && !worker->lanes))
-        return add_lane(worker, queue, &worker->config->worker, json, err);
+        return add_lane(worker, queue, &options, json, err);
     free(json);
     return WP_OK;
 }

@@ -7,6 +7,7 @@
  *   share.c     how the stores share the handlers
  *   pump.c      the database thread: claims, reaps, sleeps
  *   flush.c     the outcomes that the pump writes
+ *   jobs.c      makes the runs of jobs that are due
  *   recover.c   claims whose connection died before they were known
  *   keeper.c    the other database thread, while something is held: renews leases, enforces timeouts
  *   delivery.c  one message on its way
@@ -86,7 +87,8 @@ struct wp_delivery {
     wp_worker *worker; /* a reference */
     wp__part *part;    /* a reference */
     wp_received *message;
-    wp__topic *topic; /* NULL: none is registered */
+    wp__topic *topic;           /* NULL: none is registered */
+    wp__worker_options options; /* its topic's, but for what its job says */
     wp__group *group;
     /* guarded by the worker's mutex */
     wp__delivery_state state;
@@ -102,6 +104,7 @@ struct wp_delivery {
     bool stopping;              /* its handler is inside wp_worker_stop() */
     wp__finish_kind finish;
     char *reason;
+    char *output;     /* of a run */
     int64_t delay_us; /* 0: backoff */
     bool completed;   /* acked in a transaction of the app's */
     wp_outcome said;  /* what the host finished it with, whatever came of that */
@@ -241,6 +244,7 @@ struct wp__part {
     int64_t next_reap;
     int64_t server_offset; /* the server's clock less elapsed time; INT64_MIN: not known */
     wp__reaping reaping[WP__QUEUES];
+    int64_t tick_at;          /* elapsed time at which to look for jobs that are due */
     int64_t heard_at;         /* the channel, last */
     int64_t channel_asked_at; /* a signal was sent to hear whether the channel works; 0: none */
     int channel_silent;       /* how many were not heard in a row */
@@ -321,6 +325,8 @@ void wp__share_took_turn(wp__part *part);
 
 /* ---- delivery.c ---- */
 wp_delivery *wp__delivery_new(wp__part *part, wp__group *group, wp_received *message);
+/* Once its topic is known. @locks mutex */
+void wp__delivery_set_options(wp_delivery *delivery);
 /* Queue an outcome for the pump. @locks mutex; the delivery leaves its list. */
 void wp__delivery_end(wp_delivery *delivery, wp__finish_kind kind, const char *reason,
                       int64_t delay_us);
@@ -403,6 +409,13 @@ void wp__worker_end(wp_worker *worker);
 /* ---- recover.c ---- */
 /* Give back what is claimed by this part and not held by it. On the pump's connection. */
 wp_status wp__recover_claims(wp__part *part, wp_error **err);
+
+/* ---- jobs.c ---- */
+/* Make the runs of jobs that are due, where the worker handles jobs; *deadline comes no later than when
+ * there will be more. */
+wp_status wp__jobs_tick(wp__part *part, int64_t now, int64_t *deadline, wp_error **err);
+/* Cancel the deliveries of runs that are asked to end. */
+wp_status wp__jobs_pass_cancels(wp__part *part, wp_error **err);
 
 /* ---- keeper.c ---- */
 /* See to it that it runs: from now on something is held. @locks mutex */

@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What changes jobs: put, register, delete, trigger, enable. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "db/store.h"
+#include "job/job.h"
+#include "queue/queue.h"
+
+/* ---- the job that there is ---------------------------------------------------------------- */
+
+/* A job as it was found, and the time. */
+typedef struct found_job {
+    int64_t now_us;
+    bool there;
+    int64_t seq;
+    wp_id id;
+    char *texts[6]; /* by the enum */
+    bool absent;
+    bool disabled;
+    int64_t version;
+    int64_t due_us;   /* INT64_MIN: not scheduled */
+    int64_t fired_us; /* INT64_MIN: never */
+    bool busy;        /* a run is unfinished */
+} found_job;
+enum { TOPIC, PAYLOAD, EXPRESSION, ZONE, OPTIONS, REGISTRAR, TEXTS };
+enum { FIND_COLUMNS = 15 };
+
+static void found_clear(found_job *found)
+{
+    for (size_t i = 0; i < TEXTS; i++)
+        free(found->texts[i]);
+    *found = (found_job){0};
+}
+
+static wp_status found_row(found_job *out, const wp__value *columns, wp_error **err)
+{
+    int64_t flags[3] = {0};
+    wp_status st = wp__column_int(&out->now_us, &columns[0], err);
+    if (st != WP_OK || columns[1].type == WP_VALUE_NULL)
+        return st;
+    out->there = true;
+    for (size_t i = 0; i < TEXTS; i++) {
+        const wp__value *text = &columns[3 + i];
+        if (text->type != WP_VALUE_TEXT)
+            continue;
+        free(out->texts[i]);
+        if (!(out->texts[i] = wp__text_ndup(text->p, text->len)))
+            return wp__fail_nomem(err);
+    }
+    if ((st = wp__column_int(&out->seq, &columns[1], err)) != WP_OK ||
+        (st = wp__column_id(&out->id, &columns[2], err)) != WP_OK ||
+        (st = wp__column_int(&flags[0], &columns[9], err)) != WP_OK ||
+        (st = wp__column_int(&flags[1], &columns[10], err)) != WP_OK ||
+        (st = wp__column_int(&out->version, &columns[11], err)) != WP_OK ||
+        (st = wp__column_int_or(&out->due_us, &columns[12], INT64_MIN, err)) != WP_OK ||
+        (st = wp__column_int_or(&out->fired_us, &columns[13], INT64_MIN, err)) != WP_OK ||
+        (st = wp__column_int(&flags[2], &columns[14], err)) != WP_OK)
+        return st;
+    out->absent = flags[0] != 0;
+    out->disabled = flags[1] != 0;
+    out->busy = flags[2] != 0;
+    return WP_OK;
+}
+
+/* ---- put and enable ----------------------------------------------------------------------- */
+
+typedef struct put_op {
+    wp_op base;
+    const char *name;
+    const wp_job *job; /* NULL: only `enable` */
+    const wp_schedule *schedule;
+    const char *expression; /* in force */
+    const char *options;
+    const char *registrar;
+    bool enable;
+    enum { FIND, WRITE, END } step;
+    bool inserts;
+    bool written;
+    found_job found;
+    wp_id id;
+} put_op;
+
+static bool same_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* The first occurrence that is neither past nor dealt with; INT64_MIN: none. */
+static wp_status first_due(int64_t *out, const put_op *self, const wp_schedule *schedule,
+                           wp_error **err)
+{
+    wp_error *cause = NULL;
+    int64_t after = self->found.now_us;
+    wp_status st;
+    if (self->found.there && self->found.fired_us > after)
+        after = self->found.fired_us;
+    st = wp_schedule_next(out, schedule, after, &cause);
+    if (st == WP_E_NOT_FOUND) {
+        wp_error_free(cause);
+        *out = INT64_MIN;
+        return WP_OK;
+    }
+    if (cause)
+        wp__error_move(err, cause);
+    return st;
+}
+
+static void set_due(wp_op *op, int64_t due_us)
+{
+    if (due_us == INT64_MIN)
+        wp__op_set_null(op, WP__P_DUE_AT);
+    else
+        wp__op_set_int(op, WP__P_DUE_AT, due_us);
+}
+
+static void use_insert(put_op *self, int64_t due_us)
+{
+    wp_op *op = &self->base;
+    wp_id_new(&self->id);
+    wp__op_set_id(op, WP__P_ID, &self->id);
+    wp__op_set_text(op, WP__P_NAME, self->name);
+    wp__op_set_text(op, WP__P_TOPIC, self->job->topic);
+    wp__op_set_textn(op, WP__P_PAYLOAD, self->job->payload, self->job->payload_len);
+    wp__op_set_text(op, WP__P_EXPRESSION, self->expression);
+    wp__op_set_text(op, WP__P_ZONE, self->job->zone);
+    wp__op_set_text(op, WP__P_OPTIONS, self->options);
+    wp__op_set_text(op, WP__P_REGISTRAR, self->registrar);
+    set_due(op, due_us);
+    wp__op_set_now(op);
+    self->inserts = true;
+    self->step = WRITE;
+    wp__op_use(op, WP__SQL_JOB_INSERT, 0);
+}
+
+static void use_update(put_op *self, const char *const *texts, bool absent, bool disabled,
+                       int64_t due_us)
+{
+    wp_op *op = &self->base;
+    wp__op_set_int(op, WP__P_NUMBER, self->found.seq);
+    wp__op_set_int(op, WP__P_VERSION, self->found.version);
+    wp__op_set_text(op, WP__P_TOPIC, texts[TOPIC]);
+    wp__op_set_text(op, WP__P_PAYLOAD, texts[PAYLOAD]);
+    wp__op_set_text(op, WP__P_EXPRESSION, texts[EXPRESSION]);
+    wp__op_set_text(op, WP__P_ZONE, texts[ZONE]);
+    wp__op_set_text(op, WP__P_OPTIONS, texts[OPTIONS]);
+    wp__op_set_text(op, WP__P_REGISTRAR, texts[REGISTRAR]);
+    wp__op_set_int(op, WP__P_STATUS, disabled);
+    wp__op_set_int(op, WP__P_COUNT_, absent);
+    set_due(op, due_us);
+    self->step = WRITE;
+    wp__op_use(op, WP__SQL_JOB_UPDATE, 1);
+}
+
+static wp_status put_once(put_op *self, int64_t *due_us, wp_error **err)
+{
+    const found_job *found = &self->found;
+    if (self->job->once_us <= found->now_us)
+        return wp__fail(err, WP_E_RANGE, "the job's instant is in the past");
+    if (found->there && (found->due_us != INT64_MIN || found->busy || found->disabled))
+        return wp__fail(err, WP_E_STATE, "there is a job \"%s\" that has not ended", self->name);
+    *due_us = self->job->once_us;
+    return WP_OK;
+}
+
+static wp_status put_found(put_op *self, wp_error **err)
+{
+    const wp_job *job = self->job;
+    found_job *found = &self->found;
+    const char *const texts[TEXTS] = {job->topic, job->payload,  self->expression,
+                                      job->zone,  self->options, self->registrar};
+    int64_t due_us = found->due_us;
+    bool same = found->there && !found->absent;
+    wp_status st = WP_OK;
+    for (size_t i = 0; i < TEXTS && same; i++)
+        same = same_text(texts[i], found->texts[i]);
+    if (job->once) {
+        if ((st = put_once(self, &due_us, err)) != WP_OK)
+            return st;
+        same = false;
+    }
+    if (same) {
+        self->step = END;
+        return WP_OK;
+    }
+    if (!job->once &&
+        !(found->there && !found->absent && same_text(self->expression, found->texts[EXPRESSION]) &&
+          same_text(job->zone, found->texts[ZONE])))
+        st = first_due(&due_us, self, self->schedule, err);
+    if (st != WP_OK)
+        return st;
+    if (!found->there)
+        use_insert(self, due_us);
+    else
+        use_update(self, texts, false, found->disabled, found->disabled ? INT64_MIN : due_us);
+    return WP_OK;
+}
+
+/* The instant of a one-time job waits in the place of its zone, which it does not need, while the job
+ * is disabled. */
+static int64_t put_aside_instant(found_job *found, bool enable)
+{
+    int64_t due_us = INT64_MIN;
+    char instant[24];
+    if (enable && found->texts[ZONE])
+        due_us = strtoll(found->texts[ZONE], NULL, 10);
+    free(found->texts[ZONE]);
+    found->texts[ZONE] = NULL;
+    (void)snprintf(instant, sizeof instant, "%lld", (long long)found->due_us);
+    if (!enable && found->due_us != INT64_MIN)
+        found->texts[ZONE] = wp__text_dup(instant);
+    return due_us;
+}
+
+static wp_status enable_found(put_op *self, wp_error **err)
+{
+    found_job *found = &self->found;
+    const wp_config *config = wp__store_config(self->base.store);
+    wp_schedule *schedule = NULL;
+    int64_t due_us = INT64_MIN;
+    wp_status st = WP_OK;
+    if (!found->there)
+        return wp__fail(err, WP_E_NOT_FOUND, "there is no job \"%s\"", self->name);
+    if (found->disabled == !self->enable) {
+        self->step = END;
+        return WP_OK;
+    }
+    if (!found->texts[EXPRESSION]) {
+        due_us = put_aside_instant(found, self->enable);
+    } else if (self->enable && !found->absent) {
+        st = wp_schedule_new(&schedule, found->texts[EXPRESSION], found->texts[ZONE], config, err);
+        if (st == WP_OK)
+            st = first_due(&due_us, self, schedule, err);
+        wp_schedule_free(schedule);
+    }
+    if (st == WP_OK)
+        use_update(self, (const char *const *)found->texts, found->absent, !self->enable, due_us);
+    return st;
+}
+
+static wp_status put_next(wp_op *op, wp_error **err)
+{
+    put_op *self = (put_op *)op;
+    if (self->step == FIND && !self->found.now_us) {
+        wp__op_set_now(op);
+        wp__op_set_text(op, WP__P_NAME, self->name);
+        wp__op_use(op, WP__SQL_JOB_FIND, FIND_COLUMNS);
+        return WP_OK;
+    }
+    if (self->step == FIND)
+        return self->job ? put_found(self, err) : enable_found(self, err);
+    if (self->step == WRITE && !self->inserts && !self->written)
+        return wp__fail_db(err, WP_E_UNAVAILABLE, NULL, 0, true,
+                           "the job \"%s\" was changed meanwhile: try again", self->name);
+    self->step = END;
+    return WP_OK;
+}
+
+static wp_status put_row(wp_op *op, const wp__value *columns, wp_error **err)
+{
+    put_op *self = (put_op *)op;
+    if (self->step == FIND)
+        return found_row(&self->found, columns, err);
+    self->written = true;
+    return WP_OK;
+}
+
+static void put_rewind(wp_op *op)
+{
+    put_op *self = (put_op *)op;
+    found_clear(&self->found);
+    self->step = FIND;
+    self->inserts = self->written = false;
+}
+
+static void put_destroy(wp_op *op)
+{
+    found_clear(&((put_op *)op)->found);
+}
+
+static const wp__op_class put_class = {.next = put_next,
+                                       .row = put_row,
+                                       .rewind = put_rewind,
+                                       .destroy = put_destroy,
+                                       .writes = true,
+                                       .checks = true, /* a second time it changes nothing */
+                                       .races = true};
+
+/* Workers sleep until the next job is due: tell them of another. */
+static wp_status run_put(wp_store *store, put_op *op, wp_error **err)
+{
+    wp_status st;
+    wp__op_init(&op->base, &put_class, store);
+    st = wp__store_run(store, NULL, &op->base, err);
+    wp__op_fini(&op->base);
+    if (st == WP_OK)
+        wp__store_announce(store);
+    return st;
+}
+
+/* ---- overrides ---------------------------------------------------------------------------- */
+
+/* The expression that the configuration has for a job, checked; NULL: none that is valid. */
+static char *override_of(wp_store *store, const wp_job *job)
+{
+    const wp_config *config = wp__store_config(store);
+    json_t *all = json_loads(config->job_cron_overrides, 0, NULL);
+    const char *text = json_string_value(json_object_get(all, job->name));
+    wp_schedule *schedule = NULL;
+    wp_error *cause = NULL;
+    char *copy = NULL;
+    if (text && wp_schedule_new(&schedule, text, job->zone, config, &cause) == WP_OK)
+        copy = wp__text_dup(text);
+    else if (text)
+        WP__LOG(wp__store_log(store), WP_LOG_ERROR, "invalid override of a job's schedule",
+                WP__F_TEXT("StoreId", wp_store_id(store)), WP__F_TEXT("Job", job->name),
+                WP__F_TEXT("Exception", wp_error_message(cause)));
+    wp_error_free(cause);
+    wp_schedule_free(schedule);
+    json_decref(all);
+    return copy;
+}
+
+static wp_status put(wp_store *store, const wp_job *job, const char *registrar, wp_error **err)
+{
+    put_op op = {.name = job->name, .job = job, .registrar = registrar};
+    wp__buf options = {0};
+    wp_schedule *schedule = NULL;
+    char *override = NULL;
+    wp_status st = WP_OK;
+    if (!job->once && !job->expression)
+        return wp__fail(err, WP_E_ARGUMENT, "job \"%s\" has no schedule", job->name);
+    wp__job_options_write(&options, &job->options);
+    if (options.failed)
+        st = wp__fail_nomem(err);
+    if (st == WP_OK && !job->once) { /* the job's own is checked, also where it is not used */
+        st = wp_schedule_new(&schedule, job->expression, job->zone, wp__store_config(store), err);
+        override = st == WP_OK ? override_of(store, job) : NULL;
+        if (override) {
+            wp_schedule_free(schedule);
+            schedule = NULL;
+            st = wp_schedule_new(&schedule, override, job->zone, wp__store_config(store), err);
+        }
+    }
+    op.schedule = schedule;
+    op.expression = override ? override : job->expression;
+    op.options = options.data;
+    if (st == WP_OK)
+        st = run_put(store, &op, err);
+    free(override);
+    wp_schedule_free(schedule);
+    wp__buf_free(&options);
+    return st;
+}
+
+wp_status wp_job_put(wp_store *store, const wp_job *job, wp_error **err)
+{
+    wp_status st;
+    if ((st = wp__store_check(store, err)) != WP_OK)
+        return st;
+    if (!job)
+        return wp__fail(err, WP_E_ARGUMENT, "job is NULL");
+    st = put(store, job, NULL, err);
+    wp__log_pump(wp__store_log(store));
+    return st;
+}
+
+static wp_status check_name(const wp_store *store, const char *name, wp_error **err)
+{
+    wp_status st = wp__store_check(store, err);
+    return st == WP_OK ? wp__check_text(NULL, "name", name, WP_NAME_MAX, true, err) : st;
+}
+
+wp_status wp_job_set_enabled(wp_store *store, const char *name, int enabled, wp_error **err)
+{
+    put_op op = {.name = name, .enable = enabled != 0};
+    wp_status st = check_name(store, name, err);
+    return st == WP_OK ? run_put(store, &op, err) : st;
+}
+
+/* ---- a few statements in a row ------------------------------------------------------------ */
+
+/* Statements that share their parameters, in one transaction. */
+typedef struct steps_op {
+    wp_op base;
+    const wp__sql_id *statements;
+    const size_t *columns;
+    size_t count;
+    size_t step;
+    const char *name;
+    const char *names;
+    size_t rows; /* of the last one */
+} steps_op;
+
+static wp_status steps_next(wp_op *op, wp_error **err)
+{
+    steps_op *self = (steps_op *)op;
+    const size_t at = self->step++;
+    (void)err;
+    wp__op_set_text(op, WP__P_NAME, self->name);
+    wp__op_set_text(op, WP__P_REGISTRAR, self->name);
+    wp__op_set_text(op, WP__P_TOPICS, self->names);
+    self->rows = at < self->count ? 0 : self->rows;
+    if (at < self->count)
+        wp__op_use(op, self->statements[at], self->columns[at]);
+    return WP_OK;
+}
+
+static wp_status steps_row(wp_op *op, const wp__value *columns, wp_error **err)
+{
+    (void)columns;
+    (void)err;
+    ((steps_op *)op)->rows++;
+    return WP_OK;
+}
+
+static void steps_rewind(wp_op *op)
+{
+    ((steps_op *)op)->step = 0;
+}
+
+static wp_status run_steps(wp_store *store, steps_op *op, wp_error **err)
+{
+    static const wp__op_class cls = {
+        .next = steps_next, .row = steps_row, .rewind = steps_rewind, .writes = true};
+    wp_status st;
+    wp__op_init(&op->base, &cls, store);
+    st = wp__store_run(store, NULL, &op->base, err);
+    wp__op_fini(&op->base);
+    return st;
+}
+
+wp_status wp_job_delete(int *deleted, wp_store *store, const char *name, wp_error **err)
+{
+    static const wp__sql_id statements[] = {WP__SQL_JOB_DROP_WORK, WP__SQL_JOB_DROP_RUNS,
+                                            WP__SQL_JOB_DELETE};
+    steps_op op = {.statements = statements, .columns = (size_t[]){0, 0, 1}, .count = 3};
+    wp_status st = check_name(store, name, err);
+    if (st != WP_OK)
+        return st;
+    op.name = name;
+    st = run_steps(store, &op, err);
+    if (st == WP_OK && deleted)
+        *deleted = op.rows > 0;
+    return st;
+}
+
+/* ---- register ----------------------------------------------------------------------------- */
+
+static wp_status check_jobs(const wp_job *const *jobs, size_t count, wp_error **err)
+{
+    if (!jobs && count)
+        return wp__fail(err, WP_E_ARGUMENT, "jobs is NULL");
+    for (size_t i = 0; i < count; i++) {
+        if (!jobs[i])
+            return wp__fail(err, WP_E_ARGUMENT, "jobs[%zu] is NULL", i);
+        if (!jobs[i]->expression)
+            return wp__fail(err, WP_E_ARGUMENT,
+                            "job \"%s\" has no schedule: only recurring jobs "
+                            "are registered",
+                            jobs[i]->name);
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(jobs[i]->name, jobs[j]->name) == 0)
+                return wp__fail(err, WP_E_ARGUMENT, "job \"%s\" is there twice", jobs[i]->name);
+    }
+    return WP_OK;
+}
+
+static wp_status retire(wp_store *store, const char *registrar, const wp_job *const *jobs,
+                        size_t count, wp_error **err)
+{
+    static const wp__sql_id statements[] = {WP__SQL_JOB_RETIRE};
+    steps_op op = {.statements = statements, .columns = (size_t[]){1}, .count = 1};
+    json_t *names = json_array();
+    char *text = NULL;
+    wp_status st = WP_OK;
+    bool failed = !names;
+    for (size_t i = 0; i < count && !failed; i++)
+        failed = json_array_append_new(names, json_string(jobs[i]->name)) != 0;
+    text = failed ? NULL : json_dumps(names, JSON_COMPACT);
+    json_decref(names);
+    if (!text)
+        return wp__fail_nomem(err);
+    op.name = registrar;
+    op.names = text;
+    st = run_steps(store, &op, err);
+    if (st == WP_OK && op.rows)
+        WP__LOG(wp__store_log(store), WP_LOG_INFO, "jobs switched off that are not registered",
+                WP__F_TEXT("StoreId", wp_store_id(store)), WP__F_TEXT("Registrar", registrar),
+                WP__F_INT("Count", op.rows));
+    free(text);
+    return st;
+}
+
+wp_status wp_job_register(wp_store *store, const char *registrar, const wp_job *const *jobs,
+                          size_t count, wp_error **err)
+{
+    wp_status st;
+    if ((st = wp__store_check(store, err)) != WP_OK ||
+        (st = wp__check_text(NULL, "registrar", registrar, WP_NAME_MAX, true, err)) != WP_OK ||
+        (st = check_jobs(jobs, count, err)) != WP_OK)
+        return st;
+    for (size_t i = 0; i < count && st == WP_OK; i++)
+        st = put(store, jobs[i], registrar, err);
+    if (st == WP_OK)
+        st = retire(store, registrar, jobs, count, err);
+    wp__log_pump(wp__store_log(store));
+    return st;
+}
+
+/* ---- trigger ------------------------------------------------------------------------------ */
+
+typedef struct trigger_op {
+    wp_op base;
+    const char *name;
+    int step;
+    found_job found;
+    wp__new_run run;
+} trigger_op;
+
+static wp_status trigger_next(wp_op *op, wp_error **err)
+{
+    trigger_op *self = (trigger_op *)op;
+    wp__job_options options;
+    const int step = self->step++;
+    if (step == 0) {
+        wp__op_set_now(op);
+        wp__op_set_text(op, WP__P_NAME, self->name);
+        wp__op_use(op, WP__SQL_JOB_FIND, FIND_COLUMNS);
+    } else if (step == 1) {
+        const char *text = self->found.texts[OPTIONS];
+        if (!self->found.there)
+            return wp__fail(err, WP_E_NOT_FOUND, "there is no job \"%s\"", self->name);
+        wp__job_options_read(&options, text, text ? strlen(text) : 0);
+        wp__job_use_run(op, &self->run, self->found.seq, &self->found.id, &options, INT64_MIN,
+                        WP__RUN_PLAIN, NULL);
+    }
+    return WP_OK;
+}
+
+static wp_status trigger_row(wp_op *op, const wp__value *columns, wp_error **err)
+{
+    trigger_op *self = (trigger_op *)op;
+    return self->step == 1 ? found_row(&self->found, columns, err) : WP_OK;
+}
+
+static void trigger_rewind(wp_op *op)
+{
+    found_clear(&((trigger_op *)op)->found);
+    ((trigger_op *)op)->step = 0;
+}
+
+static void trigger_destroy(wp_op *op)
+{
+    found_clear(&((trigger_op *)op)->found);
+}
+
+wp_status wp_job_trigger(wp_id *run_id, wp_store *store, const char *name, wp_error **err)
+{
+    static const wp__op_class cls = {.next = trigger_next,
+                                     .row = trigger_row,
+                                     .rewind = trigger_rewind,
+                                     .destroy = trigger_destroy,
+                                     .writes = true};
+    trigger_op op = {.name = name};
+    wp_status st = check_name(store, name, err);
+    if (st != WP_OK)
+        return st;
+    wp__op_init(&op.base, &cls, store);
+    st = wp__store_run(store, NULL, &op.base, err);
+    wp__op_fini(&op.base);
+    if (st == WP_OK && run_id)
+        *run_id = op.run.id;
+    if (st == WP_OK)
+        wp__store_announce(store);
+    return st;
+}

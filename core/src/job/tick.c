@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes the runs of jobs that are due. Any number of schedulers may do so at once, without a leader:
+ * each occurrence is taken by moving the job on from it, which one of them can do, and the index on
+ * job and occurrence would not let a second run in anyway. Whoever is late has nothing to do. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "db/store.h"
+#include "job/job.h"
+#include "queue/queue.h"
+
+enum { PAGE = 100, RUNS_MAX = 1000 };
+
+/* A job that is due. */
+typedef struct due_job {
+    int64_t seq;
+    wp_id id;
+    char *name;
+    char *expression; /* NULL: once */
+    char *zone;
+    wp__job_options options;
+    int64_t version;
+    int64_t due_us;
+} due_job;
+
+/* ---- what is due -------------------------------------------------------------------------- */
+
+typedef struct due_op {
+    wp_op base;
+    int step;
+    int64_t now_us;
+    due_job jobs[PAGE];
+    size_t count;
+} due_op;
+
+static wp_status due_next(wp_op *op, wp_error **err)
+{
+    due_op *self = (due_op *)op;
+    (void)err;
+    if (self->step++ == 0) {
+        wp__op_set_now(op);
+        wp__op_set_int(op, WP__P_BATCH, PAGE);
+        wp__op_use(op, WP__SQL_JOB_DUE, 9);
+    }
+    return WP_OK;
+}
+
+static wp_status take_text(char **out, const wp__value *value, wp_error **err)
+{
+    if (value->type != WP_VALUE_TEXT)
+        return WP_OK;
+    *out = wp__text_ndup(value->p, value->len);
+    return *out ? WP_OK : wp__fail_nomem(err);
+}
+
+static wp_status due_row(wp_op *op, const wp__value *columns, wp_error **err)
+{
+    due_op *self = (due_op *)op;
+    due_job *job = &self->jobs[self->count];
+    wp_status st;
+    if (self->count == PAGE)
+        return wp__fail(err, WP_E_INTERNAL, "a page of jobs is longer than a page");
+    *job = (due_job){0};
+    self->count++;
+    if ((st = wp__column_int(&self->now_us, &columns[0], err)) != WP_OK ||
+        (st = wp__column_int(&job->seq, &columns[1], err)) != WP_OK ||
+        (st = wp__column_id(&job->id, &columns[2], err)) != WP_OK ||
+        (st = take_text(&job->name, &columns[3], err)) != WP_OK ||
+        (st = take_text(&job->expression, &columns[4], err)) != WP_OK ||
+        (st = take_text(&job->zone, &columns[5], err)) != WP_OK ||
+        (st = wp__column_int(&job->version, &columns[7], err)) != WP_OK ||
+        (st = wp__column_int(&job->due_us, &columns[8], err)) != WP_OK)
+        return st;
+    wp__job_options_read(&job->options, columns[6].p, columns[6].len);
+    return WP_OK;
+}
+
+static void due_clear(due_op *self)
+{
+    for (size_t i = 0; i < self->count; i++) {
+        free(self->jobs[i].name);
+        free(self->jobs[i].expression);
+        free(self->jobs[i].zone);
+    }
+    self->count = 0;
+}
+
+static void due_rewind(wp_op *op)
+{
+    due_clear((due_op *)op);
+    ((due_op *)op)->step = 0;
+}
+
+static void due_destroy(wp_op *op)
+{
+    due_clear((due_op *)op);
+}
+
+/* ---- which occurrences -------------------------------------------------------------------- */
+
+/* What is to be done for a job. */
+typedef struct plan {
+    int64_t runs[RUNS_MAX]; /* occurrences, in order */
+    size_t count;
+    bool skips;       /* the one there is is only noted */
+    bool misfired;    /* some were missed */
+    int64_t fired_us; /* the last occurrence that is dealt with */
+    int64_t next_us;  /* INT64_MIN: none */
+} plan;
+
+static wp_status next_of(int64_t *out, const wp_schedule *schedule, int64_t after_us,
+                         wp_error **err)
+{
+    wp_error *cause = NULL;
+    wp_status st = wp_schedule_next(out, schedule, after_us, &cause);
+    if (st == WP_E_NOT_FOUND) { /* the end of time */
+        *out = INT64_MIN;
+        wp_error_free(cause);
+        return WP_OK;
+    }
+    if (cause)
+        wp__error_move(err, cause);
+    return st;
+}
+
+/* Keep the last `keep` of the occurrences from `first` to `now`. They may be very many: they are
+ * looked for in spans before now, each twice as long as the last, until one holds enough. */
+static wp_status latest(plan *p, const wp_schedule *schedule, int64_t first_us, int64_t now_us,
+                        size_t keep, wp_error **err)
+{
+    wp_status st = WP_OK;
+    for (int64_t span = 1000000;; span *= 2) {
+        const bool all = span >= now_us - first_us;
+        int64_t at = all ? first_us : INT64_MIN;
+        size_t seen = 0;
+        if (!all && (st = next_of(&at, schedule, now_us - span, err)) != WP_OK)
+            return st;
+        while (at != INT64_MIN && at <= now_us) {
+            p->runs[seen++ % keep] = at;
+            if ((st = next_of(&at, schedule, at, err)) != WP_OK)
+                return st;
+        }
+        p->next_us = at;
+        if (seen < keep && !all)
+            continue;
+        p->count = seen < keep ? seen : keep;
+        if (seen > keep) { /* a ring: bring it in order */
+            int64_t ordered[RUNS_MAX];
+            for (size_t i = 0; i < keep; i++)
+                ordered[i] = p->runs[(seen + i) % keep];
+            memcpy(p->runs, ordered, keep * sizeof *ordered);
+        }
+        p->fired_us = p->runs[p->count - 1];
+        return WP_OK;
+    }
+}
+
+static wp_status make_plan(plan *p, const due_job *job, const wp_schedule *schedule, int64_t now_us,
+                           wp_error **err)
+{
+    const wp__job_options *o = &job->options;
+    size_t keep = 1;
+    p->runs[0] = p->fired_us = job->due_us;
+    p->count = 1;
+    p->skips = p->misfired = false;
+    p->next_us = INT64_MIN;
+    if (!schedule)
+        return WP_OK; /* once: it always fires */
+    if (now_us - job->due_us <= o->misfire_ms * 1000)
+        return next_of(&p->next_us, schedule, job->due_us, err);
+    p->misfired = true;
+    p->skips = o->misfire == WP_MISFIRE_SKIP;
+    if (o->misfire == WP_MISFIRE_CATCH_UP && o->catch_up > 1)
+        keep = o->catch_up < RUNS_MAX ? (size_t)o->catch_up : RUNS_MAX;
+    return latest(p, schedule, job->due_us, now_us, keep, err);
+}
+
+/* ---- one job ------------------------------------------------------------------------------ */
+
+void wp__job_use_run(wp_op *op, wp__new_run *run, int64_t job, const wp_id *job_id,
+                     const wp__job_options *options, int64_t occurrence, int how,
+                     const char *reason)
+{
+    wp_id_new(&run->id);
+    wp_id_format(run->key, job_id);
+    wp__op_set_id(op, WP__P_ID, &run->id);
+    wp__op_set_int(op, WP__P_NUMBER, job);
+    wp__op_set_text(op, WP__P_ORDERING_KEY, options->overlap == WP_OVERLAP_ALLOW ? NULL : run->key);
+    if (occurrence == INT64_MIN)
+        wp__op_set_null(op, WP__P_OCCURRENCE);
+    else
+        wp__op_set_int(op, WP__P_OCCURRENCE, occurrence);
+    wp__op_set_int(op, WP__P_STATUS, how);
+    wp__op_set_text(op, WP__P_REASON, reason);
+    wp__op_set_now(op);
+    wp__op_use(op, WP__SQL_JOB_RUN_ADD, 1);
+}
+
+typedef struct advance_op {
+    wp_op base;
+    const due_job *job;
+    const plan *plan;
+    bool advanced;
+    size_t step; /* 0: not begun; then how many runs were made, and one */
+    size_t made; /* that are not skipped */
+    wp__new_run run;
+} advance_op;
+
+static void use_advance(advance_op *self)
+{
+    wp_op *op = &self->base;
+    wp__op_set_int(op, WP__P_NUMBER, self->job->seq);
+    wp__op_set_int(op, WP__P_VERSION, self->job->version);
+    wp__op_set_int(op, WP__P_SINCE, self->job->due_us);
+    wp__op_set_int(op, WP__P_FIRED_AT, self->plan->fired_us);
+    if (self->plan->next_us == INT64_MIN)
+        wp__op_set_null(op, WP__P_DUE_AT);
+    else
+        wp__op_set_int(op, WP__P_DUE_AT, self->plan->next_us);
+    wp__op_use(op, WP__SQL_JOB_ADVANCE, 1);
+}
+
+static wp_status advance_next(wp_op *op, wp_error **err)
+{
+    advance_op *self = (advance_op *)op;
+    const due_job *job = self->job;
+    const bool lost = self->step > 0 && !self->advanced;
+    const size_t at = self->step++;
+    (void)err;
+    if (at == 0) {
+        use_advance(self);
+    } else if (!lost && at <= self->plan->count) {
+        const bool skip = job->options.overlap == WP_OVERLAP_SKIP;
+        wp__job_use_run(op, &self->run, job->seq, &job->id, &job->options, self->plan->runs[at - 1],
+                        self->plan->skips ? WP__RUN_SKIPPED
+                        : skip            ? WP__RUN_UNLESS_BUSY
+                                          : WP__RUN_PLAIN,
+                        self->plan->skips ? "missed" : "another run was unfinished");
+    }
+    return WP_OK;
+}
+
+static wp_status advance_row(wp_op *op, const wp__value *columns, wp_error **err)
+{
+    advance_op *self = (advance_op *)op;
+    int64_t made = 0;
+    wp_status st = wp__column_int(&made, &columns[0], err);
+    if (st != WP_OK)
+        return st;
+    if (self->step == 1)
+        self->advanced = true;
+    else
+        self->made += made != 0;
+    return WP_OK;
+}
+
+static void advance_rewind(wp_op *op)
+{
+    advance_op *self = (advance_op *)op;
+    self->advanced = false;
+    self->step = 0;
+    self->made = 0;
+}
+
+static void log_advance(wp_store *store, const due_job *job, const plan *p, bool advanced)
+{
+    char due[28], next[28] = "never";
+    const wp_log_level level = p->misfired && advanced ? WP_LOG_WARNING : WP_LOG_DEBUG;
+    if (!wp__log_wants(wp__store_log(store), level))
+        return;
+    wp__clock_format_utc(due, job->due_us);
+    if (p->next_us != INT64_MIN)
+        wp__clock_format_utc(next, p->next_us);
+    WP__LOG(wp__store_log(store), level,
+            !advanced     ? "another scheduler was faster"
+            : p->skips    ? "job missed its time, skipped"
+            : p->misfired ? "job missed its time, runs now"
+                          : "job is due",
+            WP__F_TEXT("StoreId", wp_store_id(store)), WP__F_TEXT("Job", job->name),
+            WP__F_TEXT("Due", due), WP__F_TEXT("Next", next));
+}
+
+/* A schedule that cannot be read any more (a zone is gone): the others must go on. */
+static void log_odd(wp_store *store, const due_job *job, const wp_error *cause)
+{
+    WP__LOG(wp__store_log(store), WP_LOG_ERROR, "job cannot be scheduled",
+            WP__F_TEXT("StoreId", wp_store_id(store)), WP__F_TEXT("Job", job->name),
+            WP__F_TEXT("Exception", wp_error_message(cause)));
+}
+
+static wp_status run_job(size_t *made, bool *stuck, wp_store *store, wp_conn *conn,
+                         const due_job *job, int64_t now_us, plan *p, wp_error **err)
+{
+    static const wp__op_class cls = {
+        .next = advance_next, .row = advance_row, .rewind = advance_rewind, .writes = true};
+    advance_op op = {.job = job, .plan = p};
+    wp_schedule *schedule = NULL;
+    wp_error *cause = NULL;
+    wp_status st = WP_OK;
+    if (job->expression)
+        st =
+            wp_schedule_new(&schedule, job->expression, job->zone, wp__store_config(store), &cause);
+    if (st == WP_OK)
+        st = make_plan(p, job, schedule, now_us, &cause);
+    wp_schedule_free(schedule);
+    if (st != WP_OK) {
+        *stuck = true;
+        log_odd(store, job, cause);
+        wp_error_free(cause);
+        return WP_OK;
+    }
+    wp__op_init(&op.base, &cls, store);
+    st = wp__store_run(store, conn, &op.base, err);
+    if (st == WP_OK) {
+        *made += op.made;
+        log_advance(store, job, p, op.advanced);
+    }
+    wp__op_fini(&op.base);
+    return st;
+}
+
+/* ---- all of them -------------------------------------------------------------------------- */
+
+typedef struct when_op {
+    wp_op base;
+    int step;
+    int64_t in_us;
+} when_op;
+
+static wp_status when_next(wp_op *op, wp_error **err)
+{
+    (void)err;
+    if (((when_op *)op)->step++ == 0) {
+        wp__op_set_now(op);
+        wp__op_use(op, WP__SQL_JOB_NEXT_DUE, 1);
+    }
+    return WP_OK;
+}
+
+static wp_status when_row(wp_op *op, const wp__value *columns, wp_error **err)
+{
+    return wp__column_int_or(&((when_op *)op)->in_us, &columns[0], INT64_MAX, err);
+}
+
+static void when_rewind(wp_op *op)
+{
+    ((when_op *)op)->step = 0;
+}
+
+static wp_status when_due(int64_t *in_us, wp_store *store, wp_conn *conn, wp_error **err)
+{
+    static const wp__op_class cls = {
+        .next = when_next, .row = when_row, .rewind = when_rewind, .single = true};
+    when_op op = {.in_us = INT64_MAX};
+    wp_status st;
+    wp__op_init(&op.base, &cls, store);
+    st = wp__store_run(store, conn, &op.base, err);
+    *in_us = op.in_us;
+    wp__op_fini(&op.base);
+    return st;
+}
+
+/* One page. *stuck: how many of its jobs cannot be scheduled, and stay due. */
+static wp_status page(size_t *made, size_t *stuck, wp_store *store, wp_conn *conn, wp_error **err)
+{
+    static const wp__op_class cls = {.next = due_next,
+                                     .row = due_row,
+                                     .rewind = due_rewind,
+                                     .destroy = due_destroy,
+                                     .single = true};
+    due_op *due = calloc(1, sizeof *due);
+    plan *p = calloc(1, sizeof *p);
+    wp_status st = due && p ? WP_OK : wp__fail_nomem(err);
+    if (st == WP_OK) {
+        wp__op_init(&due->base, &cls, store);
+        st = wp__store_run(store, conn, &due->base, err);
+        for (size_t i = 0; i < due->count && st == WP_OK; i++) {
+            bool odd = false;
+            st = run_job(made, &odd, store, conn, &due->jobs[i], due->now_us, p, err);
+            *stuck += odd;
+        }
+        wp__op_fini(&due->base);
+    }
+    free(due);
+    free(p);
+    return st;
+}
+
+wp_status wp__job_tick(size_t *made, int64_t *next_us, wp_store *store, wp_conn *conn,
+                       wp_error **err)
+{
+    size_t stuck = 0;
+    wp_status st;
+    *made = 0;
+    while ((st = when_due(next_us, store, conn, err)) == WP_OK && *next_us <= 0 && !stuck)
+        st = page(made, &stuck, store, conn, err);
+    if (stuck)
+        *next_us = INT64_MAX; /* what cannot be scheduled is looked at again at the next poll */
+    return st;
+}
+
+wp_status wp_job_schedule_due(size_t *made, wp_store *store, wp_error **err)
+{
+    size_t count = 0;
+    int64_t next_us = 0;
+    wp_status st = wp__store_check(store, err);
+    if (st == WP_OK)
+        st = wp__job_tick(&count, &next_us, store, NULL, err);
+    if (st == WP_OK && count)
+        wp__store_announce(store);
+    if (st == WP_OK && made)
+        *made = count;
+    if (store)
+        wp__log_pump(wp__store_log(store));
+    return st;
+}

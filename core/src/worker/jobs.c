@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a worker that handles jobs does besides: it makes the runs that are due, and passes on that a
+ * run is asked to end. Both on the pump's thread and connection. */
+#include "job/job.h"
+
+#include "worker/worker.h"
+
+wp_status wp__jobs_tick(wp__part *part, int64_t now, int64_t *deadline, wp_error **err)
+{
+    int64_t most = part->watching ? 30000000 : 1000000;
+    int64_t next_us = 0;
+    size_t made = 0;
+    wp_status st = WP_OK;
+    if (!wp__worker_uses(part->worker, &wp__job_run))
+        return WP_OK;
+    if (now >= part->tick_at) {
+        st = wp__job_tick(&made, &next_us, part->store, part->pump_conn, err);
+        if (made)
+            wp__pump_work_made(part);
+        part->tick_at = now + (next_us < most ? next_us : most);
+    }
+    if (part->tick_at < *deadline)
+        *deadline = part->tick_at;
+    return st;
+}
+
+/* @locks mutex */
+static void add_seqs(wp__buf *json, const wp__list *list)
+{
+    for (const wp_delivery *d = list->first; d; d = d->next) {
+        if (!d->group->lane->queue->runs)
+            continue;
+        wp__buf_text(json, json->len ? "," : "[");
+        wp__buf_int(json, d->message->seq);
+    }
+}
+
+static void found(void *user, int64_t seq)
+{
+    wp__part *part = user;
+    wp__mutex_lock(&part->worker->mutex);
+    for (wp_delivery *d = part->out.first; d; d = d->next)
+        if (d->group->lane->queue->runs && d->message->seq == seq)
+            wp__delivery_cancel(d, WP_CANCEL_REQUESTED);
+    wp__mutex_unlock(&part->worker->mutex);
+}
+
+wp_status wp__jobs_pass_cancels(wp__part *part, wp_error **err)
+{
+    wp__buf json = {0};
+    wp_status st = WP_OK;
+    if (!wp__worker_uses(part->worker, &wp__job_run))
+        return WP_OK;
+    wp__mutex_lock(&part->worker->mutex);
+    add_seqs(&json, &part->out);
+    wp__mutex_unlock(&part->worker->mutex);
+    wp__buf_text(&json, json.len ? "]" : "");
+    if (json.failed)
+        st = wp__fail_nomem(err);
+    else if (json.len)
+        st = wp__job_run_asked(part->store, part->pump_conn, json.data, found, part, err);
+    wp__buf_free(&json);
+    return st;
+}

@@ -1,0 +1,4 @@
+-- job_run_start: note that the runs :seqs begin; what is needed to run them. job: 0 if their job is gone.
+UPDATE {job_run} AS r SET started_at = coalesce(CAST(:now AS bigint), CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint))
+WHERE r.seq IN (SELECT CAST(s.seq AS bigint) FROM json_array_elements_text(CAST(CAST(:seqs AS text) AS json)) AS s (seq))
+RETURNING r.seq, r.job_name, r.options, CASE WHEN EXISTS (SELECT 1 FROM {job} AS j WHERE j.id = r.job_id) THEN 1 ELSE 0 END

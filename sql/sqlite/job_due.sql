@@ -1,0 +1,6 @@
+-- job_due: jobs that are due, the longest first.
+SELECT :now, j.seq, j.id, j.name, j.expression, j.zone, j.options, j.version, j.next_due_at
+FROM {job} AS j
+WHERE j.next_due_at <= :now
+ORDER BY j.next_due_at, j.seq
+LIMIT :batch

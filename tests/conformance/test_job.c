@@ -1,0 +1,876 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Conformance of jobs: schedules that become runs, whoever and however many make them. */
+#include <inttypes.h>
+#include <stdatomic.h>
+
+#include "bed.h"
+
+/* 2027-01-15T08:00:00Z is where the clock begins: a whole hour. */
+enum { MINUTE_MS = 60000, HOUR_MS = 3600000 };
+#define MINUTE_US INT64_C(60000000)
+
+static wp_job *job_of(const char *name, const char *expression)
+{
+    wp_job *job = NULL;
+    WPT_OK(wp_job_new(&job, name, "t", "p", 1, WPT_ERR));
+    if (expression)
+        WPT_OK(wp_job_set_schedule(job, expression, NULL, WPT_ERR));
+    return job;
+}
+
+static void put(bed *b, WP_OWN wp_job *job)
+{
+    WPT_OK(wp_job_put(b->store, job, WPT_ERR));
+    wp_job_free(job);
+}
+
+static wp_jobs *get(bed *b, const char *name)
+{
+    wp_jobs *jobs = NULL;
+    WPT_OK(wp_job_get(&jobs, b->store, name, WPT_ERR));
+    assert_int_equal(wp_jobs_count(jobs), 1);
+    return jobs;
+}
+
+/* When it is due next, in us from the clock's beginning; -1: never. */
+static int64_t next_of(bed *b, const char *name)
+{
+    wp_jobs *jobs = get(b, name);
+    const int64_t due = wp_job_info_next_due_us(wp_jobs_at(jobs, 0));
+    wp_jobs_free(jobs);
+    return due ? due - WPT_START_US : -1;
+}
+
+static size_t schedule(wp_store *store)
+{
+    size_t made = 99;
+    WPT_OK(wp_job_schedule_due(&made, store, WPT_ERR));
+    return made;
+}
+
+static wp_job_runs *runs_of(bed *b, const char *name)
+{
+    wp_job_runs *runs = NULL;
+    WPT_OK(wp_job_run_list(&runs, b->store, name, NULL, WP_BATCH_MAX, WPT_ERR));
+    return runs;
+}
+
+static size_t run_count(bed *b, const char *name)
+{
+    wp_job_runs *runs = runs_of(b, name);
+    const size_t count = wp_job_runs_count(runs);
+    wp_job_runs_free(runs);
+    return count;
+}
+
+/* The latest run of a job: its status, and when it was due from the clock's beginning on. */
+static wp_run_status last_status(bed *b, const char *name)
+{
+    wp_job_runs *runs = runs_of(b, name);
+    const wp_run_status status = wp_job_run_status(wp_job_runs_at(runs, 0));
+    wp_job_runs_free(runs);
+    return status;
+}
+
+/* The runs were due at these instants, in us from the clock's beginning; and there are no others. */
+static void dues_are(bed *b, const char *name, const int64_t *dues, size_t count)
+{
+    wp_job_runs *runs = runs_of(b, name);
+    assert_int_equal(wp_job_runs_count(runs), count);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(wp_job_run_due_us(wp_job_runs_at(runs, count - 1 - i)) - WPT_START_US,
+                         dues[i]);
+    wp_job_runs_free(runs);
+}
+
+static wp_claim *claim_runs(bed *b, int64_t batch)
+{
+    const wp_id owner = wpt_owner(1);
+    wp_claim *claim = NULL;
+    WPT_OK(wp_job_run_claim(&claim, b->store, &owner, NULL, 0, batch, MINUTE_MS, WPT_ERR));
+    return claim;
+}
+
+/* Claim what there is and end it as done; how many. */
+static size_t finish_all(bed *b)
+{
+    const wp_id owner = wpt_owner(1);
+    size_t total = 0;
+    for (;;) {
+        wp_claim *claim = claim_runs(b, 100);
+        const size_t count = wp_claim_count(claim);
+        for (size_t i = 0; i < count; i++)
+            WPT_OK(wp_job_run_ack(NULL, b->store, NULL, &owner,
+                                  wp_received_id(wp_claim_at(claim, i)), NULL, 1, "w", WPT_ERR));
+        wp_claim_free(claim);
+        total += count;
+        if (!count)
+            return total;
+    }
+}
+
+/* ---- create, update, delete --------------------------------------------------------------- */
+
+/* proves: JOB-001, JOB-005, JOB-014 */
+static void test_put__new_and_changed__one_job_a_name_and_nothing_for_the_past(void **state)
+{
+    bed *b = *state;
+    wp_job *job = job_of("nightly", "0 3 * * *");
+    wp_jobs *jobs;
+    const wp_job_info *info;
+    put(b, job);
+    put(b, job_of("Nightly", "30 8 * * *"));
+    put(b, job_of("nightly ", "45 8 * * *"));
+    jobs = get(b, "nightly");
+    info = wp_jobs_at(jobs, 0);
+    assert_string_equal(wp_job_info_name(info), "nightly");
+    assert_string_equal(wp_job_info_topic(info), "t");
+    assert_string_equal(wp_job_info_payload(info), "p");
+    assert_string_equal(wp_job_info_expression(info), "0 3 * * *");
+    assert_string_equal(wp_job_info_zone(info), "UTC");
+    assert_null(wp_job_info_registrar(info));
+    assert_true(wp_job_info_enabled(info));
+    assert_int_equal(wp_job_info_next_due_us(info), WPT_START_US + 19 * 60 * MINUTE_US);
+    assert_int_equal(wp_job_info_last_status(info), WP_RUN_NONE);
+    wp_jobs_free(jobs);
+    /* the schedule is changed: from now on; it did not fire at 08:00 or before */
+    put(b, job_of("nightly", "*/10 * * * *"));
+    assert_int_equal(next_of(b, "nightly"), 10 * MINUTE_US);
+    assert_int_equal(next_of(b, "Nightly"), 30 * MINUTE_US);
+    assert_int_equal(schedule(b->store), 0);
+    /* anything else is changed: what is due stays due */
+    wpt_advance_ms(b->clock, 10 * MINUTE_MS);
+    job = job_of("nightly", "*/10 * * * *");
+    WPT_OK(wp_job_set_timeout_ms(job, 5000, WPT_ERR));
+    put(b, job);
+    assert_int_equal(next_of(b, "nightly"), 10 * MINUTE_US);
+    assert_int_equal(schedule(b->store), 1);
+    WPT_OK(wp_job_list(&jobs, b->store, NULL, 10, WPT_ERR));
+    assert_int_equal(wp_jobs_count(jobs), 3);
+    assert_string_equal(wp_job_info_name(wp_jobs_at(jobs, 0)), "Nightly");
+    assert_string_equal(wp_job_info_name(wp_jobs_at(jobs, 2)), "nightly ");
+    wp_jobs_free(jobs);
+    WPT_OK(wp_job_list(&jobs, b->store, "Nightly", 1, WPT_ERR));
+    assert_string_equal(wp_job_info_name(wp_jobs_at(jobs, 0)), "nightly");
+    wp_jobs_free(jobs);
+}
+
+/* proves: JOB-001 */
+static void test_put__malformed__is_refused_and_changes_nothing(void **state)
+{
+    bed *b = *state;
+    wp_job *job = job_of("j", NULL);
+    wp_jobs *jobs = NULL;
+    WPT_FAILS(wp_job_put(b->store, job, WPT_ERR), WP_E_ARGUMENT, "schedule");
+    WPT_OK(wp_job_set_schedule(job, "61 * * * *", NULL, WPT_ERR));
+    WPT_FAILS(wp_job_put(b->store, job, WPT_ERR), WP_E_ARGUMENT, "minute");
+    WPT_OK(wp_job_set_schedule(job, "@daily", "Nowhere/Land", WPT_ERR));
+    WPT_STATUS(wp_job_put(b->store, job, WPT_ERR), WP_E_NOT_FOUND);
+    wp_job_free(job);
+    job = NULL;
+    WPT_STATUS(wp_job_get(&jobs, b->store, "j", WPT_ERR), WP_E_NOT_FOUND);
+    WPT_STATUS(wp_job_new(&job, "", "t", "p", 1, WPT_ERR), WP_E_ARGUMENT);
+    WPT_STATUS(wp_job_new(&job, "j", "", "p", 1, WPT_ERR), WP_E_ARGUMENT);
+    WPT_STATUS(wp_job_new(&job, "j", "t", NULL, 0, WPT_ERR), WP_E_ARGUMENT);
+    assert_null(job);
+    job = job_of("j", NULL);
+    WPT_STATUS(wp_job_set_once_us(job, -1, WPT_ERR), WP_E_RANGE);
+    WPT_STATUS(wp_job_set_timeout_ms(job, -1, WPT_ERR), WP_E_RANGE);
+    WPT_STATUS(wp_job_set_overlap(job, (wp_overlap)9, WPT_ERR), WP_E_ARGUMENT);
+    WPT_STATUS(wp_job_set_misfire(job, WP_MISFIRE_CATCH_UP, 0, 0, WPT_ERR), WP_E_RANGE);
+    WPT_STATUS(wp_job_set_retry(job, -1, 0, 0, WPT_ERR), WP_E_RANGE);
+    wp_job_free(job);
+}
+
+/* proves: JOB-002, JOB-003 */
+static void test_delete__pending_and_running_runs__goes_with_the_former_alone(void **state)
+{
+    bed *b = *state;
+    const wp_id owner = wpt_owner(1);
+    wp_id done, running, pending;
+    wp_claim *claim;
+    wp_job_runs *runs = NULL;
+    int deleted = 7;
+    put(b, job_of("j", "@hourly"));
+    WPT_OK(wp_job_trigger(&done, b->store, "j", WPT_ERR));
+    assert_int_equal(finish_all(b), 1);
+    WPT_OK(wp_job_trigger(&running, b->store, "j", WPT_ERR));
+    claim = claim_runs(b, 1);
+    assert_true(wpt_claim_is(claim, &running, 1));
+    assert_string_equal(wp_received_job(wp_claim_at(claim, 0)), "j");
+    wp_claim_free(claim);
+    WPT_OK(wp_job_trigger(&pending, b->store, "j", WPT_ERR));
+    WPT_OK(wp_job_delete(&deleted, b->store, "j", WPT_ERR));
+    assert_int_equal(deleted, 1);
+    WPT_OK(wp_job_delete(&deleted, b->store, "j", WPT_ERR));
+    assert_int_equal(deleted, 0);
+    WPT_STATUS(wp_job_run_get(&runs, b->store, &pending, WPT_ERR), WP_E_NOT_FOUND);
+    WPT_STATUS(wp_job_trigger(&pending, b->store, "j", WPT_ERR), WP_E_NOT_FOUND);
+    assert_int_equal(run_count(b, "j"), 2);
+    assert_int_equal(last_status(b, "j"), WP_RUN_RUNNING);
+    /* a running one is not tried again */
+    WPT_OK(wp_job_run_abandon(NULL, b->store, NULL, &owner, &running, NULL, 1, 1, "no", WPT_ERR));
+    wpt_advance_ms(b->clock, 2 * HOUR_MS);
+    assert_int_equal(finish_all(b), 0);
+    assert_int_equal(last_status(b, "j"), WP_RUN_CANCELLED);
+    assert_int_equal(schedule(b->store), 0);
+}
+
+/* proves: JOB-004 */
+static void test_disable__holds_until_enabled__and_nothing_is_made_up_for(void **state)
+{
+    bed *b = *state;
+    wp_job *job = job_of("j", "*/10 * * * *");
+    const wp_job *code[] = {job};
+    wp_jobs *jobs;
+    WPT_OK(wp_job_register(b->store, "app", code, 1, WPT_ERR));
+    wpt_advance_ms(b->clock, 10 * MINUTE_MS);
+    assert_int_equal(schedule(b->store), 1);
+    WPT_OK(wp_job_set_enabled(b->store, "j", 0, WPT_ERR));
+    WPT_OK(wp_job_set_enabled(b->store, "j", 0, WPT_ERR));
+    assert_int_equal(finish_all(b), 1); /* a run that finishes meanwhile */
+    WPT_OK(wp_job_register(b->store, "app", code, 1, WPT_ERR));
+    WPT_OK(wp_job_set_schedule(job, "*/5 * * * *", NULL, WPT_ERR));
+    WPT_OK(wp_job_register(b->store, "app", code, 1, WPT_ERR));
+    WPT_OK(wp_job_put(b->store, job, WPT_ERR));
+    bed_reopen(b, NULL);
+    if (b->engine->opens_new) { /* the database is gone */
+        wp_job_free(job);
+        return;
+    }
+    wpt_advance_ms(b->clock, 31 * MINUTE_MS);
+    assert_int_equal(schedule(b->store), 0);
+    jobs = get(b, "j");
+    assert_false(wp_job_info_enabled(wp_jobs_at(jobs, 0)));
+    assert_int_equal(wp_job_info_next_due_us(wp_jobs_at(jobs, 0)), 0);
+    wp_jobs_free(jobs);
+    WPT_OK(wp_job_trigger(NULL, b->store, "j", WPT_ERR)); /* by hand it runs */
+    assert_int_equal(finish_all(b), 1);
+    WPT_OK(wp_job_set_enabled(b->store, "j", 1, WPT_ERR));
+    assert_int_equal(schedule(b->store), 0);
+    assert_int_equal(next_of(b, "j"), 45 * MINUTE_US);
+    WPT_STATUS(wp_job_set_enabled(b->store, "x", 1, WPT_ERR), WP_E_NOT_FOUND);
+    wp_job_free(job);
+}
+
+/* proves: JOB-001, JOB-004, JOB-014 */
+static void test_register__again__updates_retires_and_loses_no_missed_run(void **state)
+{
+    bed *b = *state;
+    wp_job *stays = job_of("stays", "*/10 * * * *"), *goes = job_of("goes", "*/10 * * * *"),
+           *once = job_of("once", NULL);
+    const wp_job *both[] = {stays, goes};
+    WPT_OK(wp_job_set_once_us(once, WPT_START_US + 5 * MINUTE_US, WPT_ERR));
+    put(b, once);
+    put(b, job_of("by hand", "@hourly"));
+    WPT_OK(wp_job_register(b->store, "app", both, 2, WPT_ERR));
+    WPT_OK(wp_job_register(b->store, "other", NULL, 0, WPT_ERR));
+    assert_int_equal(next_of(b, "goes"), 10 * MINUTE_US);
+    /* a restart that takes longer than an occurrence */
+    wpt_advance_ms(b->clock, 10 * MINUTE_MS + 30000);
+    WPT_OK(wp_job_register(b->store, "app", both, 1, WPT_ERR));
+    assert_int_equal(next_of(b, "stays"), 10 * MINUTE_US);
+    assert_int_equal(next_of(b, "goes"), -1);
+    assert_int_equal(schedule(b->store), 2); /* once, and stays */
+    assert_int_equal(run_count(b, "goes"), 0);
+    assert_int_equal(run_count(b, "once"), 1);
+    assert_int_equal(next_of(b, "by hand"), 60 * MINUTE_US);
+    /* back again: from now on */
+    WPT_OK(wp_job_register(b->store, "app", both, 2, WPT_ERR));
+    assert_int_equal(next_of(b, "goes"), 20 * MINUTE_US);
+    WPT_FAILS(wp_job_register(b->store, "app", (const wp_job *[]){stays, stays}, 2, WPT_ERR),
+              WP_E_ARGUMENT, "twice");
+    WPT_FAILS(wp_job_register(b->store, "", both, 2, WPT_ERR), WP_E_ARGUMENT, "registrar");
+    wp_job_free(stays);
+    wp_job_free(goes);
+}
+
+/* proves: JOB-018 */
+static void
+test_override__of_the_configuration__replaces_the_expression_if_it_is_valid(void **state)
+{
+    bed *b = *state;
+    wp_jobs *jobs;
+    bed_reopen(b, WPT_OPTIONS("job.cron_overrides",
+                              "{\"a\": \"*/7 * * * *\", \"b\": \"*/99 * * * *\", \"c\": 1}"));
+    put(b, job_of("a", "@daily"));
+    put(b, job_of("b", "@hourly"));
+    put(b, job_of("c", "@hourly"));
+    assert_int_equal(next_of(b, "a"), 7 * MINUTE_US);
+    assert_int_equal(next_of(b, "b"), 60 * MINUTE_US);
+    assert_int_equal(next_of(b, "c"), 60 * MINUTE_US);
+    jobs = get(b, "a");
+    assert_string_equal(wp_job_info_expression(wp_jobs_at(jobs, 0)), "*/7 * * * *");
+    wp_jobs_free(jobs);
+}
+
+/* ---- once --------------------------------------------------------------------------------- */
+
+static wp_job *once_at(const char *name, int64_t at_us)
+{
+    wp_job *job = job_of(name, NULL);
+    WPT_OK(wp_job_set_once_us(job, at_us, WPT_ERR));
+    return job;
+}
+
+/* proves: JOB-010, JOB-014 */
+static void test_once__in_the_future__fires_once_and_its_name_is_free_again(void **state)
+{
+    bed *b = *state;
+    wp_job *job = once_at("o", WPT_START_US + MINUTE_US), *past = once_at("p", WPT_START_US);
+    wp_jobs *jobs = NULL;
+    WPT_FAILS(wp_job_put(b->store, past, WPT_ERR), WP_E_RANGE, "past");
+    WPT_STATUS(wp_job_get(&jobs, b->store, "p", WPT_ERR), WP_E_NOT_FOUND);
+    wp_job_free(past);
+    WPT_OK(wp_job_put(b->store, job, WPT_ERR));
+    WPT_STATUS(wp_job_put(b->store, job, WPT_ERR), WP_E_STATE);
+    wp_job_free(job);
+    wpt_advance_ms(b->clock, MINUTE_MS - 1);
+    assert_int_equal(schedule(b->store), 0);
+    wpt_advance_ms(b->clock, 2 * HOUR_MS); /* long missed: it fires all the same */
+    assert_int_equal(schedule(b->store), 1);
+    assert_int_equal(schedule(b->store), 0);
+    dues_are(b, "o", (int64_t[]){MINUTE_US}, 1);
+    job = once_at("o", wp_clock_utc_us(b->clock) + MINUTE_US);
+    WPT_STATUS(wp_job_put(b->store, job, WPT_ERR), WP_E_STATE); /* its run is unfinished */
+    assert_int_equal(finish_all(b), 1);
+    put(b, job);
+    wpt_advance_ms(b->clock, MINUTE_MS);
+    assert_int_equal(schedule(b->store), 1);
+    assert_int_equal(run_count(b, "o"), 2);
+    /* disabled over its time: at once when it is enabled */
+    assert_int_equal(finish_all(b), 1);
+    put(b, once_at("o", wp_clock_utc_us(b->clock) + MINUTE_US));
+    WPT_OK(wp_job_set_enabled(b->store, "o", 0, WPT_ERR));
+    wpt_advance_ms(b->clock, HOUR_MS);
+    assert_int_equal(schedule(b->store), 0);
+    WPT_OK(wp_job_set_enabled(b->store, "o", 1, WPT_ERR));
+    assert_int_equal(schedule(b->store), 1);
+}
+
+/* ---- occurrences -------------------------------------------------------------------------- */
+
+/* proves: JOB-006, JOB-007 */
+static void test_schedule__due__one_run_at_the_schedules_instant(void **state)
+{
+    bed *b = *state;
+    put(b, job_of("j", "*/10 * * * *"));
+    wpt_advance_ms(b->clock, 10 * MINUTE_MS - 1);
+    assert_int_equal(schedule(b->store), 0);
+    wpt_advance_ms(b->clock, 12345); /* late: the run is due when the schedule says */
+    assert_int_equal(schedule(b->store), 1);
+    assert_int_equal(schedule(b->store), 0);
+    dues_are(b, "j", (int64_t[]){10 * MINUTE_US}, 1);
+    assert_int_equal(next_of(b, "j"), 20 * MINUTE_US);
+    /* an edit in between: no occurrence again that had its run */
+    put(b, job_of("j", "*/5 * * * *"));
+    assert_int_equal(next_of(b, "j"), 15 * MINUTE_US);
+    assert_int_equal(schedule(b->store), 0);
+}
+
+/* proves: CRN-006, JOB-007 */
+static void test_schedule__clocks_are_set__once_a_day_in_the_zone(void **state)
+{
+    bed *b = *state;
+    wp_job *job = job_of("j", NULL);
+    /* 02:30 does not exist in Vienna on 28 March 2027, and twice on 31 October */
+    WPT_OK(wp_job_set_schedule(job, "30 2 * * *", "Europe/Vienna", WPT_ERR));
+    put(b, job);
+    wpt_advance_ms(b->clock, INT64_C(70) * 24 * HOUR_MS);
+    assert_int_equal(schedule(b->store), 1);
+    for (int day = 0; day < 4; day++) {
+        wpt_advance_ms(b->clock, 24 * HOUR_MS);
+        (void)schedule(b->store);
+    }
+    assert_int_equal(run_count(b, "j"), 5);
+    wpt_advance_ms(b->clock, INT64_C(212) * 24 * HOUR_MS);
+    assert_int_equal(schedule(b->store), 1);
+    for (int day = 0; day < 5; day++) {
+        wpt_advance_ms(b->clock, 24 * HOUR_MS);
+        (void)schedule(b->store);
+    }
+    assert_int_equal(run_count(b, "j"), 11);
+    {
+        wp_job_runs *runs = runs_of(b, "j");
+        bool gap = false, overlap = false;
+        for (size_t i = 0; i < wp_job_runs_count(runs); i++) {
+            const int64_t due = wp_job_run_due_us(wp_job_runs_at(runs, i));
+            gap = gap || due == INT64_C(1806195600000000); /* 03:00 when 02:30 is not there */
+            overlap = overlap || due == INT64_C(1824942600000000); /* the first of two 02:30 */
+        }
+        wp_job_runs_free(runs);
+        assert_true(gap);
+        assert_true(overlap);
+    }
+}
+
+/* proves: JOB-014 */
+static void test_misfire__after_an_hour__by_policy(void **state)
+{
+    static const struct {
+        const char *name;
+        wp_misfire misfire;
+        int64_t catch_up;
+        size_t runs;
+    } cases[] = {{"fire", WP_MISFIRE_FIRE, 0, 1},
+                 {"skip", WP_MISFIRE_SKIP, 0, 0},
+                 {"catch 5", WP_MISFIRE_CATCH_UP, 5, 5},
+                 {"catch 100", WP_MISFIRE_CATCH_UP, 100, 60}};
+    bed *b = *state;
+    size_t all = 0;
+    for (size_t i = 0; i < WPT_COUNT(cases); i++) {
+        wp_job *job = job_of(cases[i].name, "* * * * *");
+        WPT_OK(wp_job_set_misfire(job, cases[i].misfire, 60000, cases[i].catch_up, WPT_ERR));
+        put(b, job);
+        all += cases[i].runs;
+    }
+    wpt_advance_ms(b->clock, HOUR_MS + 1000);
+    assert_int_equal(schedule(b->store), all);
+    for (size_t i = 0; i < WPT_COUNT(cases); i++) {
+        wp_job_runs *runs = runs_of(b, cases[i].name);
+        const size_t count = cases[i].runs ? cases[i].runs : 1;
+        assert_int_equal(wp_job_runs_count(runs), count);
+        for (size_t r = 0; r < count; r++) { /* the latest ones */
+            const wp_job_run *run = wp_job_runs_at(runs, r);
+            assert_int_equal(wp_job_run_due_us(run), WPT_START_US + (60 - (int64_t)r) * MINUTE_US);
+            assert_int_equal(wp_job_run_status(run),
+                             cases[i].runs ? WP_RUN_PENDING : WP_RUN_SKIPPED);
+        }
+        wp_job_runs_free(runs);
+        assert_int_equal(next_of(b, cases[i].name), 61 * MINUTE_US);
+    }
+    /* within the threshold each occurrence has its run */
+    (void)finish_all(b);
+    put(b, job_of("each", "*/15 * * * * *"));
+    wpt_advance_ms(b->clock, 59000);
+    WPT_OK(wp_job_schedule_due(NULL, b->store, WPT_ERR));
+    assert_int_equal(run_count(b, "each"), 4);
+}
+
+/* proves: JOB-012 */
+static void test_overlap__while_a_run_is_unfinished__by_policy(void **state)
+{
+    static const wp_overlap policies[] = {WP_OVERLAP_QUEUE, WP_OVERLAP_SKIP, WP_OVERLAP_ALLOW};
+    static const char *const names[] = {"queue", "skip", "allow"};
+    static const size_t claimed[] = {1, 1, 3};
+    static const size_t rest[] = {2, 0, 0};
+    bed *b = *state;
+    for (int p = 0; p < 3; p++) {
+        const wp_id owner = wpt_owner(1);
+        wp_job *job = job_of(names[p], "* * * * *");
+        wp_claim *claim;
+        wp_job_runs *runs;
+        size_t skipped = 0;
+        WPT_OK(wp_job_set_overlap(job, policies[p], WPT_ERR));
+        put(b, job);
+        for (int i = 0; i < 3; i++) {
+            wpt_advance_ms(b->clock, MINUTE_MS);
+            (void)schedule(b->store);
+        }
+        claim = claim_runs(b, 10);
+        assert_int_equal(wp_claim_count(claim), claimed[p]);
+        for (size_t i = 0; i < claimed[p]; i++)
+            WPT_OK(wp_job_run_ack(NULL, b->store, NULL, &owner,
+                                  wp_received_id(wp_claim_at(claim, i)), NULL, 1, "w", WPT_ERR));
+        wp_claim_free(claim);
+        assert_int_equal(finish_all(b), rest[p]);
+        runs = runs_of(b, names[p]);
+        for (size_t i = 0; i < wp_job_runs_count(runs); i++)
+            skipped += wp_job_run_status(wp_job_runs_at(runs, i)) == WP_RUN_SKIPPED;
+        wp_job_runs_free(runs);
+        assert_int_equal(skipped, policies[p] == WP_OVERLAP_SKIP ? 2 : 0);
+        WPT_OK(wp_job_delete(NULL, b->store, names[p], WPT_ERR));
+    }
+}
+
+/* ---- many schedulers ---------------------------------------------------------------------- */
+
+enum { SCHEDULERS = 10, SECONDS = 16 };
+
+typedef struct scheduler {
+    wp_store *store;
+    wp_clock *clock;
+    wp__thread thread;
+    wpt_gate *gate;
+    size_t made;
+} scheduler;
+
+static void *scheduler_main(void *arg)
+{
+    scheduler *s = arg;
+    for (int i = 0; i < SECONDS; i++) {
+        size_t made = 0;
+        wpt_gate_pass(s->gate);
+        /* a busy database is no harm: the next time does it */
+        if (wp_job_schedule_due(&made, s->store, NULL) == WP_OK)
+            s->made += made;
+    }
+    return NULL;
+}
+
+/* proves: JOB-006, JOB-007 */
+static void test_schedule__ten_schedulers_with_clocks_that_differ__the_planned_runs(void **state)
+{
+    bed *b = *state;
+    scheduler s[SCHEDULERS] = {0};
+    int64_t dues[SECONDS];
+    wpt_gate gate;
+    wpt_log log;
+    size_t made = 0, planned = 0;
+    if (b->engine->opens_new)
+        return; /* each store would have a database of its own */
+    wpt_gate_init(&gate);
+    wpt_log_init(&log);
+    put(b, job_of("j", "*/5 * * * * *"));
+    for (int i = 0; i < SCHEDULERS; i++) {
+        wp_config *config;
+        /* -2 s to 1.6 s */
+        WPT_OK(wp_clock_new_manual(&s[i].clock, WPT_START_US + (i - 5) * 400000, WPT_ERR));
+        s[i].gate = &gate;
+        config = bed_config(b, WPT_OPTIONS("store.pool_size", "1"));
+        WPT_OK(wp_config_set_clock(config, s[i].clock, WPT_ERR));
+        wpt_log_attach(&log, config, "error");
+        WPT_OK(wp_store_open(&s[i].store, config, WPT_ERR));
+        wp_config_free(config);
+        WPT_OK(wp__thread_start(&s[i].thread, "scheduler", scheduler_main, &s[i], WPT_ERR));
+    }
+    for (int second = 0; second < SECONDS; second++) {
+        WPT_AWAIT(wpt_gate_waiting(&gate) == SCHEDULERS);
+        wpt_advance_ms(b->clock, 1000);
+        for (int i = 0; i < SCHEDULERS; i++)
+            wpt_advance_ms(s[i].clock, 1000);
+        wpt_gate_open(&gate, SCHEDULERS);
+        WPT_AWAIT(wpt_gate_passed(&gate) == (size_t)(second + 1) * SCHEDULERS);
+    }
+    for (int i = 0; i < SCHEDULERS; i++) {
+        wp__thread_join(&s[i].thread);
+        made += s[i].made;
+    }
+    made += schedule(s[SCHEDULERS - 1].store);
+    /* up to what the fastest clock has seen: each occurrence once */
+    for (int64_t at = 5; at * WPT_SECOND_US <= SECONDS * WPT_SECOND_US + 1600000; at += 5)
+        dues[planned++] = at * WPT_SECOND_US;
+    assert_true(made <= planned);
+    dues_are(b, "j", dues, planned);
+    assert_int_equal(wpt_log_count(&log, "", "", ""), 0);
+    for (int i = 0; i < SCHEDULERS; i++) {
+        wp_store_close(s[i].store);
+        wp_clock_free(s[i].clock);
+    }
+    wpt_log_fini(&log);
+    wpt_gate_fini(&gate);
+}
+
+/* ---- runs --------------------------------------------------------------------------------- */
+
+/* proves: JOB-009, JOB-015, JOB-008 */
+static void test_run__claim_and_what_ends_it__as_in_the_outbox(void **state)
+{
+    bed *b = *state;
+    const wp_id owner = wpt_owner(1);
+    wp_job *job = job_of("j", "@daily");
+    wp_id id;
+    size_t changed = 9;
+    WPT_OK(wp_job_set_retry(job, 2, 1000, 1000, WPT_ERR));
+    put(b, job);
+    WPT_OK(wp_job_trigger(&id, b->store, "j", WPT_ERR));
+    wp_claim_free(claim_runs(b, 1));
+    assert_int_equal(last_status(b, "j"), WP_RUN_RUNNING);
+    WPT_OK(
+        wp_job_run_renew(&changed, b->store, NULL, &owner, &id, NULL, 1, 2 * MINUTE_MS, WPT_ERR));
+    wpt_advance_ms(b->clock, MINUTE_MS);
+    WPT_OK(wp_job_run_reap(&changed, b->store, WPT_ERR));
+    assert_int_equal(changed, 0); /* alive */
+    wpt_advance_ms(b->clock, MINUTE_MS);
+    WPT_OK(wp_job_run_reap(&changed, b->store, WPT_ERR));
+    assert_int_equal(changed, 1);
+    assert_int_equal(last_status(b, "j"), WP_RUN_PENDING);
+    wpt_advance_ms(b->clock, MINUTE_MS);
+    wp_claim_free(claim_runs(b, 1));
+    wpt_advance_ms(b->clock, MINUTE_MS);
+    WPT_OK(wp_job_run_reap(&changed, b->store, WPT_ERR));
+    assert_int_equal(changed, 1);
+    assert_int_equal(last_status(b, "j"), WP_RUN_FAILED); /* its job allows two attempts */
+    WPT_OK(wp_job_trigger(&id, b->store, "j", WPT_ERR));
+    wp_claim_free(claim_runs(b, 1));
+    WPT_OK(wp_job_run_release(&changed, b->store, NULL, &owner, &id, NULL, 1, WPT_ERR));
+    assert_int_equal(changed, 1);
+    wp_claim_free(claim_runs(b, 1));
+    WPT_OK(wp_job_run_fail(&changed, b->store, NULL, &owner, &id, NULL, 1, "bad", WPT_ERR));
+    assert_int_equal(changed, 1);
+    assert_int_equal(last_status(b, "j"), WP_RUN_FAILED);
+}
+
+/* proves: JOB-016, JOB-002 */
+static void test_purge__old_runs__go_and_others_stay(void **state)
+{
+    bed *b = *state;
+    size_t purged = 99;
+    put(b, job_of("j", "@daily"));
+    for (int i = 0; i < 3; i++)
+        WPT_OK(wp_job_trigger(NULL, b->store, "j", WPT_ERR));
+    assert_int_equal(finish_all(b), 3);
+    wpt_advance_ms(b->clock, HOUR_MS);
+    WPT_OK(wp_job_trigger(NULL, b->store, "j", WPT_ERR));
+    assert_int_equal(finish_all(b), 1);
+    WPT_OK(wp_job_trigger(NULL, b->store, "j", WPT_ERR)); /* pending */
+    WPT_OK(wp_job_run_purge(&purged, b->store, HOUR_MS + 1, WPT_ERR));
+    assert_int_equal(purged, 0);
+    WPT_OK(wp_job_run_purge(&purged, b->store, HOUR_MS, WPT_ERR));
+    assert_int_equal(purged, 3);
+    assert_int_equal(run_count(b, "j"), 2);
+    WPT_OK(wp_job_run_purge(&purged, b->store, 0, WPT_ERR));
+    assert_int_equal(purged, 1);
+    assert_int_equal(finish_all(b), 1);
+    WPT_STATUS(wp_job_run_purge(&purged, b->store, -1, WPT_ERR), WP_E_RANGE);
+}
+
+/* proves: JOB-008 */
+static void test_cancel__pending_run__ends_and_others_do_not(void **state)
+{
+    bed *b = *state;
+    wp_id id, unknown;
+    int cancelled = 7;
+    wp_id_new(&unknown);
+    put(b, job_of("j", "@daily"));
+    WPT_OK(wp_job_trigger(&id, b->store, "j", WPT_ERR));
+    WPT_OK(wp_job_run_cancel(&cancelled, b->store, &id, WPT_ERR));
+    assert_int_equal(cancelled, 1);
+    WPT_OK(wp_job_run_cancel(&cancelled, b->store, &id, WPT_ERR));
+    assert_int_equal(cancelled, 0);
+    WPT_OK(wp_job_run_cancel(&cancelled, b->store, &unknown, WPT_ERR));
+    assert_int_equal(cancelled, 0);
+    assert_int_equal(last_status(b, "j"), WP_RUN_CANCELLED);
+    assert_int_equal(finish_all(b), 0);
+}
+
+/* ---- worker ------------------------------------------------------------------------------- */
+
+typedef struct seen {
+    atomic_int count;
+    atomic_int cancel;
+    atomic_bool wait; /* until it is told to stop */
+    _Atomic int64_t due;
+    wp_outcome answer;
+    const char *output;
+} seen;
+
+static wp_outcome see(wp_delivery *delivery, void *user)
+{
+    seen *s = user;
+    assert_int_equal(wp_delivery_source(delivery), WP_SOURCE_JOB);
+    atomic_store(&s->due, wp_received_due_us(wp_delivery_message(delivery)) - WPT_START_US);
+    atomic_fetch_add(&s->count, 1);
+    while (s->wait && !wp_delivery_cancelled(delivery))
+        wp__sleep_us(1000);
+    atomic_store(&s->cancel, (int)wp_delivery_cancelled(delivery));
+    if (s->output)
+        WPT_OK(wp_delivery_set_output(delivery, s->output, strlen(s->output), NULL));
+    return s->answer;
+}
+
+static wp_worker *worker_of(bed *b, seen *s)
+{
+    wp_worker *worker = NULL;
+    WPT_OK(wp_worker_new(&worker, b->store, NULL, WPT_ERR));
+    WPT_OK(wp_worker_handle(worker, WP_SOURCE_JOB, "t", see, s, NULL, WPT_ERR));
+    return worker;
+}
+
+static size_t drain(wp_worker *worker)
+{
+    size_t handled = 99;
+    WPT_OK(wp_worker_drain(&handled, worker, 60000, WPT_ERR));
+    return handled;
+}
+
+/* proves: JOB-008, JOB-005, JOB-017, JOB-019 */
+static void test_worker__due_job__runs_and_its_history_tells(void **state)
+{
+    bed *b = *state;
+    seen s = {.answer = WP_OUTCOME_DONE, .output = "42 rows"};
+    wp_worker *worker = worker_of(b, &s); /* of jobs alone */
+    wp_job_runs *runs;
+    wp_jobs *jobs;
+    const wp_job_run *run;
+    put(b, job_of("j", "*/10 * * * *"));
+    assert_int_equal(drain(worker), 0);
+    wpt_advance_ms(b->clock, 10 * MINUTE_MS + 250);
+    assert_int_equal(drain(worker), 1);
+    assert_int_equal(s.due, 10 * MINUTE_US);
+    runs = runs_of(b, "j");
+    assert_int_equal(wp_job_runs_count(runs), 1);
+    run = wp_job_runs_at(runs, 0);
+    assert_string_equal(wp_job_run_name(run), "j");
+    assert_int_equal(wp_job_run_status(run), WP_RUN_SUCCEEDED);
+    assert_int_equal(wp_job_run_due_us(run), WPT_START_US + 10 * MINUTE_US);
+    assert_int_equal(wp_job_run_started_us(run), WPT_START_US + 10 * MINUTE_US + 250000);
+    assert_int_equal(wp_job_run_ended_us(run), WPT_START_US + 10 * MINUTE_US + 250000);
+    assert_int_equal(wp_job_run_attempt(run), 0);
+    assert_true(wp_job_run_is_scheduled(run));
+    assert_string_equal(wp_job_run_output(run), "42 rows");
+    assert_null(wp_job_run_error(run));
+    wp_job_runs_free(runs);
+    jobs = get(b, "j");
+    assert_int_equal(wp_job_info_last_due_us(wp_jobs_at(jobs, 0)), WPT_START_US + 10 * MINUTE_US);
+    assert_int_equal(wp_job_info_last_started_us(wp_jobs_at(jobs, 0)),
+                     WPT_START_US + 10 * MINUTE_US + 250000);
+    assert_int_equal(wp_job_info_last_duration_us(wp_jobs_at(jobs, 0)), 0);
+    assert_int_equal(wp_job_info_last_status(wp_jobs_at(jobs, 0)), WP_RUN_SUCCEEDED);
+    assert_int_equal(wp_job_info_next_due_us(wp_jobs_at(jobs, 0)), WPT_START_US + 20 * MINUTE_US);
+    wp_jobs_free(jobs);
+    wp_worker_free(worker);
+}
+
+/* proves: JOB-013, JOB-008 */
+static void test_worker__failing_run__is_retried_by_its_jobs_policy(void **state)
+{
+    bed *b = *state;
+    seen s = {.answer = WP_OUTCOME_RETRY};
+    wp_worker *worker = worker_of(b, &s);
+    wp_job *job = job_of("j", "@daily");
+    wp_job_runs *runs;
+    WPT_OK(wp_job_set_retry(job, 3, 30000, 30000, WPT_ERR));
+    put(b, job);
+    WPT_OK(wp_job_trigger(NULL, b->store, "j", WPT_ERR));
+    for (int i = 1; i <= 3; i++) {
+        assert_int_equal(drain(worker), 1);
+        wpt_advance_ms(b->clock, 20000); /* the backoff is shortened by 20 % at most */
+        assert_int_equal(drain(worker), 0);
+        wpt_advance_ms(b->clock, 10000);
+    }
+    assert_int_equal(drain(worker), 0);
+    runs = runs_of(b, "j");
+    assert_int_equal(wp_job_run_status(wp_job_runs_at(runs, 0)), WP_RUN_FAILED);
+    assert_int_equal(wp_job_run_attempt(wp_job_runs_at(runs, 0)), 3);
+    assert_non_null(wp_job_run_error(wp_job_runs_at(runs, 0)));
+    assert_false(wp_job_run_is_scheduled(wp_job_runs_at(runs, 0)));
+    wp_job_runs_free(runs);
+    wp_worker_free(worker);
+}
+
+/* proves: JOB-011 */
+static void test_worker__run_over_its_time__is_told_to_stop_and_timed_out(void **state)
+{
+    bed *b = *state;
+    seen s = {.answer = WP_OUTCOME_NONE, .wait = true};
+    wp_worker *worker = worker_of(b, &s);
+    wp_job *job = job_of("j", "@daily");
+    WPT_OK(wp_job_set_timeout_ms(job, 5000, WPT_ERR));
+    WPT_OK(wp_job_set_retry(job, 1, 0, 0, WPT_ERR));
+    put(b, job);
+    WPT_OK(wp_job_trigger(NULL, b->store, "j", WPT_ERR));
+    WPT_OK(wp_worker_start(worker, 1, WPT_ERR));
+    WPT_AWAIT(s.count == 1);
+    wpt_advance_ms(b->clock, 4999);
+    assert_int_equal(s.cancel, 0);
+    wpt_advance_ms(b->clock, 1);
+    WPT_AWAIT(last_status(b, "j") == WP_RUN_TIMED_OUT);
+    assert_int_equal(s.cancel, WP_CANCEL_TIMEOUT);
+    WPT_OK(wp_worker_stop(NULL, worker, 60000, WPT_ERR));
+    wp_worker_free(worker);
+    assert_int_equal(s.count, 1);
+}
+
+/* proves: JOB-008, JOB-011 */
+static void test_worker__run_that_is_cancelled__is_told_to_stop_and_not_tried_again(void **state)
+{
+    bed *b = *state;
+    seen s = {.answer = WP_OUTCOME_RETRY, .wait = true};
+    wp_worker *worker = worker_of(b, &s);
+    wp_id id;
+    int cancelled = 7;
+    put(b, job_of("j", "@daily"));
+    WPT_OK(wp_job_trigger(&id, b->store, "j", WPT_ERR));
+    WPT_OK(wp_worker_start(worker, 1, WPT_ERR));
+    WPT_AWAIT(s.count == 1);
+    WPT_OK(wp_job_run_cancel(&cancelled, b->store, &id, WPT_ERR));
+    assert_int_equal(cancelled, 1);
+    wpt_advance_ms(b->clock, 1000); /* worker.reap_ms */
+    WPT_AWAIT(last_status(b, "j") == WP_RUN_CANCELLED);
+    assert_int_equal(s.cancel, WP_CANCEL_REQUESTED);
+    WPT_OK(wp_worker_stop(NULL, worker, 60000, WPT_ERR));
+    wp_worker_free(worker);
+    assert_int_equal(s.count, 1);
+}
+
+/* proves: JOB-006, JOB-017 */
+static void test_worker__running__sleeps_until_the_job_is_due(void **state)
+{
+    bed *b = *state;
+    seen s = {.answer = WP_OUTCOME_DONE};
+    wp_worker *worker = worker_of(b, &s);
+    WPT_OK(wp_worker_start(worker, 1, WPT_ERR));
+    WPT_AWAIT(wp_worker_counter(worker, WP_COUNTER_POLLS) > 0);
+    put(b, job_of("j", "@hourly"));
+    for (int i = 1; i <= 3; i++) {
+        wpt_advance_ms(b->clock, HOUR_MS);
+        WPT_AWAIT(s.count == i);
+        WPT_AWAIT(last_status(b, "j") == WP_RUN_SUCCEEDED);
+    }
+    dues_are(b, "j", (int64_t[]){60 * MINUTE_US, 120 * MINUTE_US, 180 * MINUTE_US}, 3);
+    WPT_OK(wp_worker_stop(NULL, worker, 60000, WPT_ERR));
+    wp_worker_free(worker);
+}
+
+/* proves: JOB-008 */
+static void test_output__too_long_or_no_run__is_refused(void **state)
+{
+    bed *b = *state;
+    seen s = {.answer = WP_OUTCOME_DONE};
+    wp_worker *worker = NULL;
+    wp_delivery *delivery = NULL;
+    char *text = calloc(1, WP_OUTPUT_MAX + 2);
+    wp_job_runs *runs;
+    (void)s;
+    assert_non_null(text);
+    memset(text, 'x', WP_OUTPUT_MAX + 1);
+    put(b, job_of("j", "@daily"));
+    WPT_OK(wp_job_trigger(NULL, b->store, "j", WPT_ERR));
+    WPT_OK(wp_worker_new(&worker, b->store, NULL, WPT_ERR));
+    WPT_OK(wp_worker_handle(worker, WP_SOURCE_JOB, "t", NULL, NULL, NULL, WPT_ERR));
+    WPT_OK(wp_worker_next(&delivery, worker, 60000, WPT_ERR));
+    WPT_FAILS(wp_delivery_set_output(delivery, text, WP_OUTPUT_MAX + 1, WPT_ERR), WP_E_RANGE,
+              "output");
+    WPT_FAILS(wp_delivery_set_output(delivery, "\xff", 1, WPT_ERR), WP_E_ARGUMENT, "output");
+    WPT_OK(wp_delivery_set_output(delivery, text, WP_OUTPUT_MAX, WPT_ERR));
+    WPT_OK(wp_delivery_finish(delivery, WP_OUTCOME_REJECT, "no", 0, WPT_ERR));
+    WPT_OK(wp_delivery_settle(delivery, 60000, WPT_ERR));
+    WPT_STATUS(wp_delivery_set_output(delivery, "x", 1, WPT_ERR), WP_E_STATE);
+    wp_delivery_free(delivery);
+    runs = runs_of(b, "j");
+    assert_int_equal(wp_job_run_status(wp_job_runs_at(runs, 0)), WP_RUN_FAILED);
+    assert_string_equal(wp_job_run_error(wp_job_runs_at(runs, 0)), "no");
+    assert_int_equal(strlen(wp_job_run_output(wp_job_runs_at(runs, 0))), WP_OUTPUT_MAX);
+    wp_job_runs_free(runs);
+    wp_worker_free(worker);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        BED_TEST(test_put__new_and_changed__one_job_a_name_and_nothing_for_the_past),
+        BED_TEST(test_put__malformed__is_refused_and_changes_nothing),
+        BED_TEST(test_delete__pending_and_running_runs__goes_with_the_former_alone),
+        BED_TEST(test_disable__holds_until_enabled__and_nothing_is_made_up_for),
+        BED_TEST(test_register__again__updates_retires_and_loses_no_missed_run),
+        BED_TEST(test_override__of_the_configuration__replaces_the_expression_if_it_is_valid),
+        BED_TEST(test_once__in_the_future__fires_once_and_its_name_is_free_again),
+        BED_TEST(test_schedule__due__one_run_at_the_schedules_instant),
+        BED_TEST(test_schedule__clocks_are_set__once_a_day_in_the_zone),
+        BED_TEST(test_misfire__after_an_hour__by_policy),
+        BED_TEST(test_overlap__while_a_run_is_unfinished__by_policy),
+        BED_TEST(test_schedule__ten_schedulers_with_clocks_that_differ__the_planned_runs),
+        BED_TEST(test_run__claim_and_what_ends_it__as_in_the_outbox),
+        BED_TEST(test_purge__old_runs__go_and_others_stay),
+        BED_TEST(test_cancel__pending_run__ends_and_others_do_not),
+        BED_TEST(test_worker__due_job__runs_and_its_history_tells),
+        BED_TEST(test_worker__failing_run__is_retried_by_its_jobs_policy),
+        BED_TEST(test_worker__run_over_its_time__is_told_to_stop_and_timed_out),
+        BED_TEST(test_worker__run_that_is_cancelled__is_told_to_stop_and_not_tried_again),
+        BED_TEST(test_worker__running__sleeps_until_the_job_is_due),
+        BED_TEST(test_output__too_long_or_no_run__is_refused),
+    };
+    return bed_run(tests, WPT_COUNT(tests));
+}
