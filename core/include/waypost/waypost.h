@@ -9,8 +9,8 @@
 #include <waypost/base.h>
 #include <waypost/config.h>
 #include <waypost/inbox.h>
-#include <waypost/lease.h>
 #include <waypost/job.h>
+#include <waypost/lease.h>
 #include <waypost/op.h>
 #include <waypost/outbox.h>
 #include <waypost/router.h>

@@ -58,7 +58,7 @@ typedef struct wp__sql_source {
     X(HASH_ALGORITHM, "hash_algorithm")                                                            \
     X(FENCE, "fence")                                                                              \
     X(LEASES, "leases")                                                                            \
-    X(SLOTS, "slots")\
+    X(SLOTS, "slots")                                                                              \
     X(VERSION, "version")                                                                          \
     X(EXPRESSION, "expression")                                                                    \
     X(ZONE, "zone")                                                                                \
