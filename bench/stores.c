@@ -239,7 +239,7 @@ static void idle(const many *m, json_t *out)
     ran = atomic_load(&statements);
     transactions = pg_number(m->pg, TRANSACTIONS);
     cpu = bench_cpu_ms();
-    bench_sleep_us(IDLE_S * 1000000);
+    bench_sleep_us((int64_t)IDLE_S * 1000000);
     cpu = bench_cpu_ms() - cpu;
     ran = atomic_load(&statements) - ran;
     bench_sleep_us(1500000); /* PostgreSQL counts with delay */

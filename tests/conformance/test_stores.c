@@ -90,6 +90,7 @@ static void test_stores__one_fails__the_other_goes_on_and_nothing_is_lost(void *
     WPT_OK(wp_worker_start(p.worker, 2, WPT_ERR));
     enqueue_both(&p, 5);
     WPT_AWAIT(wpt_stat(b->store, "t", WP_STAT_DONE) == 5);
+    WPT_AWAIT(wpt_stat(p.side, "t", WP_STAT_DONE) == 5);
     if (strcmp(wp_store_engine(b->store), "postgresql") == 0) {
         for (int i = 0; i < 5; i++) {
             (void)wpt_enqueue(b->store, "t", "app");
