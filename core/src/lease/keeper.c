@@ -160,7 +160,7 @@ typedef struct round {
 static void round_free(round *r)
 {
     for (int k = 0; k < 2; k++) {
-        for (size_t i = 0; i < r->counts[k]; i++)
+        for (size_t i = 0; r->items[k] && i < r->counts[k]; i++)
             wp__leases_unpin(r->items[k][i].lease);
         free(r->items[k]);
     }
@@ -168,7 +168,7 @@ static void round_free(round *r)
 
 static bool add(round *r, wp_lease *lease, size_t most)
 {
-    size_t k = (size_t)lease->kind - 1;
+    size_t k = lease->kind == WP_LEASE_SHARED;
     if (r->counts[k] == WP_BATCH_MAX)
         return false;
     if (!r->items[k])
@@ -193,7 +193,7 @@ static bool round_take(round *r, wp__leases *leases, int64_t now, int64_t *next)
     for (wp_lease *l = due ? leases->held.first : NULL; l; l = l->next)
         if (l->renew_at <= now + l->duration_us / 20 && !add(r, l, leases->held.count))
             break;
-    return r->counts[0] || r->counts[1];
+    return r->items[0] || r->items[1];
 }
 
 /* The wall clock was set: leases that end by it are renewed at once. @locks mutex */
@@ -263,10 +263,10 @@ static void settle(wp__leases *leases, wp__lease_item *items, size_t n, bool ans
     }
     wp__mutex_unlock(&leases->mutex);
     count(leases, WP_LEASE_COUNTER_RENEWED, renewed);
-    wp__leases_log(leases, to_log);
     for (size_t i = 0; answered && i < n; i++)
         if (items[i].kept && atomic_load(&items[i].lease->state) == WP__LEASE_LOST)
             give_back(leases, items[i].lease);
+    wp__leases_log(leases, to_log);
 }
 
 static void renew(wp__leases *leases, wp_lease_kind kind, wp__lease_item *items, size_t n)
@@ -276,7 +276,8 @@ static void renew(wp__leases *leases, wp_lease_kind kind, wp__lease_item *items,
     wp_error *err = NULL;
     wp__lease_op op;
     wp_status st;
-    qsort(items, n, sizeof *items, compare_fences);
+    if (items && n > 1)
+        qsort(items, n, sizeof *items, compare_fences);
     for (size_t i = 0; i < n; i++)
         shortest = sooner(shortest, items[i].duration_us);
     wp__lease_op_init(&op, leases->store, WP__LEASE_KEEP, kind);
@@ -357,12 +358,14 @@ static void *keep(void *arg)
         to_log = wp__leases_enforce(leases, now, &next);
         due = round_take(&r, leases, now, &next);
         stale = leases->held.count > 0 && leases->clean_at <= now;
-        if (!due && !stale && !to_log && wait(leases, now, next))
+        if (!due && !stale && !to_log && wait(leases, now, next)) {
+            round_free(&r);
             continue;
+        }
         wp__mutex_unlock(&leases->mutex);
         wp__leases_log(leases, to_log);
         for (int k = 0; k < 2; k++)
-            if (r.counts[k])
+            if (r.items[k])
                 renew(leases, (wp_lease_kind)(k + 1), r.items[k], r.counts[k]);
         if (!due && stale)
             clean(leases, now);
