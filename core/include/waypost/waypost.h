@@ -8,6 +8,7 @@
 
 #include <waypost/base.h>
 #include <waypost/config.h>
+#include <waypost/dead.h>
 #include <waypost/inbox.h>
 #include <waypost/job.h>
 #include <waypost/lease.h>

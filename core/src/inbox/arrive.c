@@ -185,6 +185,7 @@ static bool use_replay(arrive_op *self)
     (void)snprintf(self->seqs, sizeof self->seqs, "[%lld]", (long long)self->seq);
     wp__op_set_text(op, WP__P_SEQS, self->seqs);
     wp__op_set_int(op, WP__P_DELAY, 0);
+    wp__op_set_int(op, WP__P_COUNT_, 0);
     wp__op_set_text(op, WP__P_WORKER, "enqueue");
     self->stage = REPLAY;
     return wp__replay_use_next(op, &self->replay_step);

@@ -80,6 +80,7 @@ static wp_status use_change(mark_op *self, wp_error **err)
         (void)snprintf(self->seqs, sizeof self->seqs, "[%lld]", (long long)self->seq);
         wp__op_set_text(op, WP__P_SEQS, self->seqs);
         wp__op_set_int(op, WP__P_DELAY, 0);
+        wp__op_set_int(op, WP__P_COUNT_, 0);
         wp__op_set_text(op, WP__P_WORKER, "revive");
         self->step = REPLAY;
         (void)wp__replay_use_next(op, &self->replay_step);

@@ -51,6 +51,7 @@ bool wp__param_is_number(wp__param param)
     case WP__P_VERSION:
     case WP__P_OCCURRENCE:
     case WP__P_FIRED_AT:
+    case WP__P_UNTIL:
         return true;
     default:
         return false;

@@ -65,7 +65,8 @@ typedef struct wp__sql_source {
     X(OPTIONS, "options")                                                                          \
     X(REGISTRAR, "registrar")                                                                      \
     X(OCCURRENCE, "occurrence")                                                                    \
-    X(FIRED_AT, "fired_at")
+    X(FIRED_AT, "fired_at")                                                                        \
+    X(UNTIL, "until")
 
 typedef enum wp__param {
 #define WP__PARAM_ENUM(id, name) WP__P_##id,

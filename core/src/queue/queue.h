@@ -194,7 +194,7 @@ wp__standing wp__standing_op_of(wp__standing_op *op, const wp_received *message)
 /* ---- dead letters made ready again (replay.c) ---- */
 
 /* The operation's next statement of those that do it, from *step 0 on; false: all have run. They must
- * know seqs, now, delay (between one and the next) and worker. Rows: those that are dead no more. */
+ * know seqs, now, delay (between one and the next), count (how many steps of it come first) and worker. Rows: those that are dead no more. */
 bool wp__replay_use_next(wp_op *op, int *step);
 
 /* ---- reap ---- */

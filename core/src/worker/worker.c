@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A worker: made, registered with, counted, freed. */
 #include "worker/worker.h"
+#include "queue/dead.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -207,18 +208,9 @@ wp_status wp_worker_new_on_router(wp_worker **out, wp_router *router, const wp_c
 
 /* ---- registered with ---------------------------------------------------------------------- */
 
-/* The queue of each source. */
-static const wp__queue *const sources[] = {[WP_SOURCE_OUTBOX] = &wp__outbox,
-                                           [WP_SOURCE_INBOX] = &wp__inbox,
-                                           [WP_SOURCE_TIMER] = &wp__timer,
-                                           [WP_SOURCE_JOB] = &wp__job_run};
-
 wp_source wp_delivery_source(const wp_delivery *delivery)
 {
-    size_t source = delivery ? sizeof sources / sizeof sources[0] - 1 : 0;
-    while (source > 0 && sources[source] != delivery->group->lane->queue)
-        source--;
-    return (wp_source)source;
+    return delivery ? wp__queue_source(delivery->group->lane->queue) : (wp_source)0;
 }
 
 /* A topic's options where it has none of its own. */
@@ -234,7 +226,7 @@ static wp__worker_options options_of(const wp_worker *worker, const wp__queue *q
 static wp_status get_topic(wp__topic **out, wp_worker *worker, wp_source source, const char *name,
                            wp_error **err)
 {
-    wp__topic *topic = wp__worker_topic(worker, sources[source], name);
+    wp__topic *topic = wp__worker_topic(worker, wp__source_queue(source), name);
     if (!topic) {
         topic = calloc(1, sizeof *topic);
         if (topic)
@@ -243,7 +235,7 @@ static wp_status get_topic(wp__topic **out, wp_worker *worker, wp_source source,
             free(topic);
             return wp__fail_nomem(err);
         }
-        topic->queue = sources[source];
+        topic->queue = wp__source_queue(source);
         topic->options = options_of(worker, topic->queue);
         topic->next = worker->topics;
         worker->topics = topic;
@@ -258,7 +250,7 @@ static wp_status check_topic(const wp_worker *worker, wp_source source, const ch
                              wp_error **err)
 {
     wp_status st = wp__worker_check(worker, err);
-    if (st == WP_OK && ((size_t)source >= sizeof sources / sizeof sources[0] || !sources[source]))
+    if (st == WP_OK && !wp__source_queue(source))
         st = wp__fail(err, WP_E_ARGUMENT, "source is %d, not one of wp_source", (int)source);
     if (st == WP_OK)
         st = wp__check_text(NULL, "topic", topic, WP_NAME_MAX, true, err);
@@ -404,9 +396,9 @@ static wp_status plan_queue(wp_worker *worker, const wp__queue *queue, wp_error 
 static wp_status plan(wp_worker *worker, wp_error **err)
 {
     wp_status st = WP_OK;
-    for (size_t i = sizeof sources / sizeof sources[0]; i-- > 0 && st == WP_OK;)
-        if (sources[i])
-            st = plan_queue(worker, sources[i], err);
+    for (int source = WP_SOURCE_JOB; source >= WP_SOURCE_OUTBOX && st == WP_OK; source--)
+        if (wp__source_queue((wp_source)source))
+            st = plan_queue(worker, wp__source_queue((wp_source)source), err);
     return st;
 }
 

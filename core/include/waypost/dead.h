@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file dead.h
+ * Dead letters of every queue: list, replay, purge; and the cleanup of what is done.
+ *
+ * A message is a dead letter when its attempts are spent, its handler rejected it, it expired, or the
+ * app failed it. A worker logs each at "error".
+ */
+#ifndef WAYPOST_DEAD_H
+#define WAYPOST_DEAD_H
+
+#include <waypost/worker.h>
+
+WP_BEGIN_DECLS
+
+/** The most dead letters in one page of a list. */
+#define WP_DEAD_PAGE_MAX 1000
+
+/** Which dead letters; all that is set must be so. Not thread-safe to change; may be used many times. */
+typedef struct wp_dead_filter wp_dead_filter;
+
+/** Make one that all dead letters pass. */
+WP_API wp_status wp_dead_filter_new(wp_dead_filter **out, wp_error **err);
+/** Free it. */
+WP_API void wp_dead_filter_free(WP_OWN wp_dead_filter *filter);
+/** Of this topic; NULL: of any. */
+WP_API wp_status wp_dead_filter_set_topic(wp_dead_filter *filter, const char *topic,
+                                          wp_error **err);
+/** Whose reason holds this text; NULL or empty: whatever it is. */
+WP_API wp_status wp_dead_filter_set_reason(wp_dead_filter *filter, const char *reason,
+                                           wp_error **err);
+/** That died from `from_us` to `until_us`, both included, in microseconds UTC since 1970; 0 and
+ * WP_TIME_US_MAX: at any time. @return WP_OK; WP_E_RANGE. */
+WP_API wp_status wp_dead_filter_set_time_us(wp_dead_filter *filter, int64_t from_us,
+                                            int64_t until_us, wp_error **err);
+/** With these ids. @param count  up to WP_BATCH_MAX; 0: with any */
+WP_API wp_status wp_dead_filter_set_ids(wp_dead_filter *filter, const wp_id *ids, size_t count,
+                                        wp_error **err);
+
+/** A page of dead letters, those that died first first. A snapshot. */
+typedef struct wp_dead_list wp_dead_list;
+
+/** List dead letters of one queue.
+ * @param filter  NULL: all
+ * @param after   the page before this one; NULL: the first
+ * @param limit   1 to WP_DEAD_PAGE_MAX
+ * @return WP_OK, also with an empty page; WP_E_ARGUMENT; WP_E_RANGE: limit. */
+WP_API wp_status wp_dead_list_read(wp_dead_list **out, wp_store *store, wp_source source,
+                                   const wp_dead_filter *filter, const wp_dead_list *after,
+                                   int64_t limit, wp_error **err);
+/** How many are on the page. */
+WP_API size_t wp_dead_list_count(const wp_dead_list *list);
+/** One of them, 0 to count - 1; NULL past the end. Borrowed from the page. */
+WP_API const wp_outbox_info *wp_dead_list_at(const wp_dead_list *list, size_t index);
+/** Free the page. */
+WP_API void wp_dead_list_free(WP_OWN wp_dead_list *list);
+
+/** Make dead letters ready again, with no attempts, in the order in which they died. Each replay is
+ * recorded (table `<queue>_replayed`) and logged. One whose unique key another unfinished message has
+ * stays dead; an expiry that has passed counts no more. Claim numbers go on rising.
+ * @param replayed    may be NULL; gets how many were, also if a later one failed
+ * @param filter      NULL: all
+ * @param limit       1 or more: at most so many
+ * @param per_second  0: all at once; else at most so many are due in a second, from now on
+ * @param by          may be NULL: who asked for it, up to 255 code units */
+WP_API wp_status wp_dead_replay(size_t *replayed, wp_store *store, wp_source source,
+                                const wp_dead_filter *filter, int64_t limit, int64_t per_second,
+                                const char *by, wp_error **err);
+/** Delete dead letters for ever. The inbox forgets that they ever arrived.
+ * @param purged  may be NULL; gets how many were, also if a later one failed */
+WP_API wp_status wp_dead_purge(size_t *purged, wp_store *store, wp_source source,
+                               const wp_dead_filter *filter, int64_t limit, wp_error **err);
+
+/** Delete what was finished with success (or cancelled) at least `older_than_ms` ago, in batches of at
+ * most 1,000 rows with a transaction each and short pauses. What is unfinished, only seen or dead
+ * stays. A message of the inbox goes only if it has not arrived for that time either; once it is gone,
+ * it is new when it arrives again.
+ * @param removed        may be NULL; gets how many were, also if a later batch failed
+ * @param older_than_ms  0 or more */
+WP_API wp_status wp_cleanup(size_t *removed, wp_store *store, wp_source source,
+                            int64_t older_than_ms, wp_error **err);
+
+WP_END_DECLS
+
+#endif
