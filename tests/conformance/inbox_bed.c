@@ -154,7 +154,12 @@ void ib_abandon(wp_store *store, int owner, const wp_id *id, int64_t delay_ms, c
 
 void ib_reopen_logged(bed *b, wpt_log *log, const char *level)
 {
-    wp_config *config = bed_config(b, NULL);
+    ib_reopen_logged_with(b, log, level, NULL);
+}
+
+void ib_reopen_logged_with(bed *b, wpt_log *log, const char *level, const char *const *options)
+{
+    wp_config *config = bed_config(b, options);
     wpt_log_attach(log, config, level);
     bed_reopen_with(b, config);
 }

@@ -38,6 +38,7 @@ void ib_abandon(wp_store *store, int owner, const wp_id *id, int64_t delay_ms, c
 
 /* The bed's store anew, with its records kept in `log`; and what ends that, before the bed's end. */
 void ib_reopen_logged(bed *b, wpt_log *log, const char *level);
+void ib_reopen_logged_with(bed *b, wpt_log *log, const char *level, const char *const *options);
 void ib_close_logged(bed *b, wpt_log *log);
 
 #endif

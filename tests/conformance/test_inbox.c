@@ -522,7 +522,7 @@ static void test_enqueue_many__with_repeats__tells_of_each(void **state)
     }
 }
 
-/* proves: IBX-108, IBX-127 */
+/* proves: IBX-108, IBX-109, IBX-113, IBX-127 */
 static void test_enqueue__logged__names_topic_source_and_id_but_no_payload(void **state)
 {
     bed *b = *state;
@@ -702,9 +702,22 @@ static void test_once__without_a_transaction__is_refused_where_it_can_be_told(vo
     wp_inbox_key_free(k);
 }
 
+/* proves: IBX-114, IBX-116, IBX-117 */
+static void test_schema__deployed_again__keeps_the_inbox_as_it_is(void **state)
+{
+    bed *b = *state;
+    wp_config *config = bed_config(b, NULL);
+    assert_int_equal(ib_enqueue(b->store, NULL, "src", "1", "t", "x"), WP_INBOX_NEW);
+    if (!b->engine->opens_new)
+        WPT_OK(wp_schema_deploy(config, WPT_ERR));
+    assert_int_equal(ib_check(b->store, NULL, "src", "1"), WP_INBOX_PROCESSING);
+    assert_int_equal(ib_claimable(b->store), 1);
+    wp_config_free(config);
+}
+
 /* ---- for a host --------------------------------------------------------------------------- */
 
-static void test_ops__fed_by_a_host__are_covered_by_the_bindings(void **state)
+static void test_ops__made_for_a_host__begin_with_a_statement_and_store_nothing(void **state)
 {
     bed *b = *state;
     wp_inbox_key *k = ib_key("src", "1");
@@ -762,7 +775,8 @@ int main(void)
         BED_TEST(test_once__rolled_back__is_as_it_was_before),
         BED_TEST(test_once__of_a_message_that_others_have__does_not_proceed),
         BED_TEST(test_once__without_a_transaction__is_refused_where_it_can_be_told),
-        BED_TEST(test_ops__fed_by_a_host__are_covered_by_the_bindings),
+        BED_TEST(test_schema__deployed_again__keeps_the_inbox_as_it_is),
+        BED_TEST(test_ops__made_for_a_host__begin_with_a_statement_and_store_nothing),
     };
     return bed_run(tests, WPT_COUNT(tests));
 }

@@ -315,13 +315,16 @@ static void test_worker__with_handlers__gets_the_messages_of_its_topic(void **st
     ib_close_logged(b, &log);
 }
 
-/* proves: IBX-075, IBX-077, IBX-083, IBX-084 */
+/* proves: IBX-075, IBX-077, IBX-083, IBX-084, IBX-111 */
 static void test_worker__whose_handler_fails__retries_up_to_the_limit(void **state)
 {
     bed *b = *state;
     wp_worker *worker = NULL;
     seen s = {.outcome = WP_OUTCOME_NONE};
-    bed_reopen(b, WPT_OPTIONS("worker.max_attempts", "3", "worker.backoff_jitter", "0"));
+    wpt_log log;
+    wpt_log_init(&log);
+    ib_reopen_logged_with(b, &log, "error",
+                          WPT_OPTIONS("worker.max_attempts", "3", "worker.backoff_jitter", "0"));
     send(b, "1");
     WPT_OK(wp_worker_new(&worker, b->store, NULL, WPT_ERR));
     WPT_OK(wp_worker_handle(worker, WP_SOURCE_INBOX, "t", handle, &s, NULL, WPT_ERR));
@@ -332,7 +335,60 @@ static void test_worker__whose_handler_fails__retries_up_to_the_limit(void **sta
     }
     assert_int_equal(ib_status(b->store, "src", "1"), WP_MESSAGE_FAILED);
     ib_last_error_is(b->store, "src", "1", "it broke");
+    assert_int_equal(wpt_log_count(&log, "error", "\"Exception\":\"it broke\"", "\"MessageId\":"),
+                     3);
     wp_worker_free(worker);
+    ib_close_logged(b, &log);
+}
+
+/* proves: IBX-074 */
+static void test_worker__without_a_handler_for_a_topic__warns_and_gives_it_back(void **state)
+{
+    bed *b = *state;
+    wpt_log log;
+    wp_worker *worker = NULL;
+    seen s = {.outcome = WP_OUTCOME_DONE};
+    wpt_log_init(&log);
+    ib_reopen_logged_with(b, &log, "warning", WPT_OPTIONS("worker.all_topics", "true"));
+    send(b, "1");
+    WPT_OK(wp_worker_new(&worker, b->store, NULL, WPT_ERR));
+    WPT_OK(wp_worker_handle(worker, WP_SOURCE_INBOX, "other", handle, &s, NULL, WPT_ERR));
+    WPT_OK(wp_worker_drain(NULL, worker, 60000, WPT_ERR));
+    assert_int_equal(s.count, 0);
+    assert_int_equal(ib_status(b->store, "src", "1"), WP_MESSAGE_READY);
+    assert_int_equal(ib_attempt(b->store, "src", "1"), 1);
+    assert_int_equal(wpt_log_count(&log, "warning", "no handler", "\"Topic\":\"t\""), 1);
+    wp_worker_free(worker);
+    ib_close_logged(b, &log);
+}
+
+static wp_outcome wait_at_gate(wp_delivery *delivery, void *user)
+{
+    (void)delivery;
+    wpt_gate_pass(user);
+    return WP_OUTCOME_DONE;
+}
+
+/* proves: IBX-078, IBX-079 */
+static void test_worker__with_two_threads__runs_two_messages_at_once_each_once(void **state)
+{
+    bed *b = *state;
+    wp_worker *worker = NULL;
+    wpt_gate gate;
+    wpt_gate_init(&gate);
+    send(b, "1");
+    send(b, "2");
+    WPT_OK(wp_worker_new(&worker, b->store, NULL, WPT_ERR));
+    WPT_OK(wp_worker_handle(worker, WP_SOURCE_INBOX, "t", wait_at_gate, &gate, NULL, WPT_ERR));
+    WPT_OK(wp_worker_start(worker, 2, WPT_ERR));
+    WPT_AWAIT(wpt_gate_waiting(&gate) == 2);
+    wpt_gate_open(&gate, SIZE_MAX);
+    WPT_OK(wp_worker_stop(NULL, worker, 60000, WPT_ERR));
+    assert_int_equal(wpt_gate_passed(&gate), 2);
+    assert_int_equal(ib_status(b->store, "src", "1"), WP_MESSAGE_DONE);
+    assert_int_equal(ib_status(b->store, "src", "2"), WP_MESSAGE_DONE);
+    wp_worker_free(worker);
+    wpt_gate_fini(&gate);
 }
 
 /* proves: IBX-072 */
@@ -516,6 +572,8 @@ int main(void)
         BED_TEST(test_reap__at_the_limit_of_attempts__makes_a_dead_letter),
         BED_TEST(test_worker__with_handlers__gets_the_messages_of_its_topic),
         BED_TEST(test_worker__whose_handler_fails__retries_up_to_the_limit),
+        BED_TEST(test_worker__without_a_handler_for_a_topic__warns_and_gives_it_back),
+        BED_TEST(test_worker__with_two_threads__runs_two_messages_at_once_each_once),
         BED_TEST(test_worker__that_runs__reaps_the_inbox),
         BED_TEST(test_once__delivered_twice_at_once__runs_once),
         BED_TEST(test_once__whose_first_delivery_dies__runs_for_the_second),

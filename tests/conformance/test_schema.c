@@ -36,7 +36,7 @@ static wp_status open_bare(bed *b, const char *url, wp_error **err)
 }
 
 /* scenario: OUT-038 */
-/* proves: SDP-001, SDP-002, OBX-091..093 */
+/* proves: SDP-001, SDP-002, OBX-091..093, IBX-115 */
 static void test_open__schema_not_deployed__is_a_schema_error_and_creates_nothing(void **state)
 {
     bed *b = *state;

@@ -286,6 +286,7 @@ static int scans(const deployed *d, bool only_counting)
     return found;
 }
 
+/* proves: IBX-122, IBX-125 */
 static void test_statements__hot_ones__scan_no_table(void **state)
 {
     const deployed *d = *state;
