@@ -365,7 +365,7 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
             case OperationCanceledException:
                 return delivery.CancelReason switch
                 {
-                    CancelReason.Stop => Outcome.Retry("cancelled: stop"),
+                    CancelReason.Stop => Outcome.Release, // it did as it was told, and is not to blame
                     CancelReason.Timeout => Outcome.Retry("cancelled: timeout"),
                     CancelReason.LeaseLost => Outcome.Retry("cancelled: lease lost"),
                     _ => Outcome.Retry("cancelled: by itself"),

@@ -407,6 +407,27 @@ public abstract class WorkerTests(Engine engine) : IDisposable
         Assert.Throws<InvalidOperationException>(worker.Start);
     }
 
+    // proves: OBX-116
+    [Fact]
+    public async Task Handler_that_a_stop_cancels_gives_its_message_back()
+    {
+        WaypostStore live = Bed.Live();
+        var started = new TaskCompletionSource();
+        OutboxWorker worker = Worker(store: live);
+        worker.Handle("a", async (_, token) =>
+        {
+            started.TrySetResult();
+            await Task.Delay(Patience, token);
+        });
+        Guid id = await live.Outbox.EnqueueAsync("a", "1");
+        worker.Start();
+        await started.Task.WaitAsync(Patience);
+        Assert.Equal(0, await worker.StopAsync(Patience));
+        OutboxMessageInfo info = await live.Outbox.GetAsync(id);
+        Assert.Equal((OutboxMessageStatus.Ready, 0, null), (info.Status, info.Message.Attempt, info.LastError));
+        Assert.Equal(1L, worker.Counters.Released);
+    }
+
     // scenario: WRK-111
     // proves: OBX-116
     [Fact]
