@@ -116,12 +116,14 @@ static const engine sqlite_memory = {.name = "sqlite, in memory",
                                      .opens_new = true,
                                      .writer_blocks_readers = true};
 
-static const engine sqlite_journal = {.name = "sqlite, a file with a rollback journal",
+static const engine sqlite_journal = {.same_code = true,
+                                      .name = "sqlite, a file with a rollback journal",
                                       .url = file_url,
                                       .deployed = use_rollback_journal,
                                       SQLITE_APP};
 
-static const engine sqlite_hostile = {.name = "sqlite, a file with hostile names",
+static const engine sqlite_hostile = {.same_code = true,
+                                      .name = "sqlite, a file with hostile names",
                                       .schema = "a\"b; DROP TABLE orders; -- ''[`Ünï%s",
                                       .outbox = "\"; out box\\ 😀] {outbox} :id ?1",
                                       .inbox = "'; in box\"\\ 😀] {inbox_id} :now %s",
@@ -215,7 +217,8 @@ static int64_t pg_number(app *a, const char *sql)
 
 static const engine pg = {.name = "postgresql, libpq", .url = pg_url, .make = pg_make, PG_APP};
 
-static const engine pg_hostile = {.name = "postgresql, libpq, with hostile names",
+static const engine pg_hostile = {.same_code = true,
+                                  .name = "postgresql, libpq, with hostile names",
                                   .schema = "a\"b; DROP TABLE orders; -- ''[`Ünï%s$$",
                                   .outbox = "\"; out box\\ 😀] {outbox} :id ?1",
                                   .inbox = "'; in box\"\\ 😀] {inbox_id} :now %s",
@@ -259,7 +262,7 @@ static app *odbc_open(wp_store *store, bool patient)
     assert_non_null(a);
     a->dbc = wpt_odbc_connect(wp_store_location(store));
     if (!patient)
-        wpt_odbc_exec(a->dbc, "SET lock_timeout = 1");
+        wpt_odbc_exec(a->dbc, "SET lock_timeout = 3000");
     return a;
 }
 
@@ -293,7 +296,8 @@ static int64_t odbc_number(app *a, const char *sql)
 
 static const engine odbc = {.name = "postgresql, odbc", ODBC_APP};
 
-static const engine odbc_hostile = {.name = "postgresql, odbc, with hostile names",
+static const engine odbc_hostile = {.same_code = true,
+                                    .name = "postgresql, odbc, with hostile names",
                                     .schema = "a\"b; DROP TABLE orders; -- ''[`Ünï%s$$",
                                     .outbox = "\"; out box\\ 😀] {outbox} :id ?1",
                                     .inbox = "'; in box\"\\ 😀] {inbox_id} :now %s",

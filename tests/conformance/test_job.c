@@ -285,14 +285,22 @@ static void test_register__again__updates_retires_and_loses_no_missed_run(void *
     wp_job_free(goes);
 }
 
+static void reopen_with_log(bed *b, wpt_log *log, const char *overrides)
+{
+    wp_config *config = bed_config(b, WPT_OPTIONS("job.cron_overrides", overrides));
+    wpt_log_init(log);
+    wpt_log_attach(log, config, "warning");
+    bed_reopen_with(b, config);
+}
+
 /* proves: JOB-018 */
 static void
 test_override__of_the_configuration__replaces_the_expression_if_it_is_valid(void **state)
 {
     bed *b = *state;
     wp_jobs *jobs;
-    bed_reopen(b, WPT_OPTIONS("job.cron_overrides",
-                              "{\"a\": \"*/7 * * * *\", \"b\": \"*/99 * * * *\", \"c\": 1}"));
+    wpt_log log;
+    reopen_with_log(b, &log, "{\"a\": \"*/7 * * * *\", \"b\": \"*/99 * * * *\", \"c\": 1}");
     put(b, job_of("a", "@daily"));
     put(b, job_of("b", "@hourly"));
     put(b, job_of("c", "@hourly"));
@@ -302,6 +310,24 @@ test_override__of_the_configuration__replaces_the_expression_if_it_is_valid(void
     jobs = get(b, "a");
     assert_string_equal(wp_job_info_expression(wp_jobs_at(jobs, 0)), "*/7 * * * *");
     wp_jobs_free(jobs);
+    assert_int_equal(wpt_log_count(&log, "error", "invalid override", "\"Job\":\"a\""), 0);
+    assert_int_equal(wpt_log_count(&log, "error", "invalid override", "\"Job\":\"b\""), 1);
+    assert_int_equal(wpt_log_count(&log, "error", "invalid override", "\"Job\":\"c\""), 1);
+    bed_reopen(b, WPT_OPTIONS(NULL, NULL));
+    wpt_log_fini(&log);
+}
+
+/* proves: JOB-018 */
+static void test_override__that_is_no_json_object__is_logged_and_changes_nothing(void **state)
+{
+    bed *b = *state;
+    wpt_log log;
+    reopen_with_log(b, &log, "a: @yearly");
+    put(b, job_of("a", "@hourly"));
+    assert_int_equal(next_of(b, "a"), 60 * MINUTE_US);
+    assert_int_equal(wpt_log_count(&log, "error", "invalid override", "job.cron_overrides"), 1);
+    bed_reopen(b, WPT_OPTIONS(NULL, NULL));
+    wpt_log_fini(&log);
 }
 
 /* ---- once --------------------------------------------------------------------------------- */
@@ -749,6 +775,29 @@ static void test_worker__failing_run__is_retried_by_its_jobs_policy(void **state
     wp_worker_free(worker);
 }
 
+/* proves: JOB-015 */
+static void test_worker__meets_lost_runs__warns_and_runs_them_again(void **state)
+{
+    bed *b = *state;
+    seen s = {.answer = WP_OUTCOME_DONE};
+    wp_worker *worker;
+    wpt_log log;
+    reopen_with_log(b, &log, "");
+    put(b, job_of("j", "@daily"));
+    WPT_OK(wp_job_trigger(NULL, b->store, "j", WPT_ERR));
+    wp_claim_free(claim_runs(b, 1));
+    wpt_advance_ms(b->clock, MINUTE_MS);
+    worker = worker_of(b, &s);
+    assert_int_equal(drain(worker), 0); /* given back, with a delay */
+    wpt_advance_ms(b->clock, MINUTE_MS);
+    assert_int_equal(drain(worker), 1);
+    assert_int_equal(last_status(b, "j"), WP_RUN_SUCCEEDED);
+    assert_int_equal(wpt_log_count(&log, "warning", "reaped", "\"Count\":1"), 1);
+    wp_worker_free(worker);
+    bed_reopen(b, WPT_OPTIONS(NULL, NULL));
+    wpt_log_fini(&log);
+}
+
 /* proves: JOB-011 */
 static void test_worker__run_over_its_time__is_told_to_stop_and_timed_out(void **state)
 {
@@ -856,6 +905,7 @@ int main(void)
         BED_TEST(test_disable__holds_until_enabled__and_nothing_is_made_up_for),
         BED_TEST(test_register__again__updates_retires_and_loses_no_missed_run),
         BED_TEST(test_override__of_the_configuration__replaces_the_expression_if_it_is_valid),
+        BED_TEST(test_override__that_is_no_json_object__is_logged_and_changes_nothing),
         BED_TEST(test_once__in_the_future__fires_once_and_its_name_is_free_again),
         BED_TEST(test_schedule__due__one_run_at_the_schedules_instant),
         BED_TEST(test_schedule__clocks_are_set__once_a_day_in_the_zone),
@@ -867,6 +917,7 @@ int main(void)
         BED_TEST(test_cancel__pending_run__ends_and_others_do_not),
         BED_TEST(test_worker__due_job__runs_and_its_history_tells),
         BED_TEST(test_worker__failing_run__is_retried_by_its_jobs_policy),
+        BED_TEST(test_worker__meets_lost_runs__warns_and_runs_them_again),
         BED_TEST(test_worker__run_over_its_time__is_told_to_stop_and_timed_out),
         BED_TEST(test_worker__run_that_is_cancelled__is_told_to_stop_and_not_tried_again),
         BED_TEST(test_worker__running__sleeps_until_the_job_is_due),

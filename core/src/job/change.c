@@ -302,21 +302,32 @@ static wp_status run_put(wp_store *store, put_op *op, wp_error **err)
 
 /* ---- overrides ---------------------------------------------------------------------------- */
 
+static void log_override(wp_store *store, const wp_job *job, const char *cause)
+{
+    WP__LOG(wp__store_log(store), WP_LOG_ERROR, "invalid override of a job's schedule",
+            WP__F_TEXT("StoreId", wp_store_id(store)), WP__F_TEXT("Job", job->name),
+            WP__F_TEXT("Exception", cause));
+}
+
 /* The expression that the configuration has for a job, checked; NULL: none that is valid. */
 static char *override_of(wp_store *store, const wp_job *job)
 {
     const wp_config *config = wp__store_config(store);
-    json_t *all = json_loads(config->job_cron_overrides, 0, NULL);
-    const char *text = json_string_value(json_object_get(all, job->name));
+    const char *overrides = config->job_cron_overrides;
+    json_t *all = overrides && *overrides ? json_loads(overrides, 0, NULL) : NULL;
+    json_t *own = json_object_get(all, job->name);
     wp_schedule *schedule = NULL;
     wp_error *cause = NULL;
     char *copy = NULL;
-    if (text && wp_schedule_new(&schedule, text, job->zone, config, &cause) == WP_OK)
-        copy = wp__text_dup(text);
-    else if (text)
-        WP__LOG(wp__store_log(store), WP_LOG_ERROR, "invalid override of a job's schedule",
-                WP__F_TEXT("StoreId", wp_store_id(store)), WP__F_TEXT("Job", job->name),
-                WP__F_TEXT("Exception", wp_error_message(cause)));
+    if (overrides && *overrides && !json_is_object(all))
+        log_override(store, job, "job.cron_overrides is no JSON object");
+    else if (own && !json_is_string(own))
+        log_override(store, job, "the override is no text");
+    else if (own &&
+             wp_schedule_new(&schedule, json_string_value(own), job->zone, config, &cause) != WP_OK)
+        log_override(store, job, wp_error_message(cause));
+    else if (own)
+        copy = wp__text_dup(json_string_value(own));
     wp_error_free(cause);
     wp_schedule_free(schedule);
     json_decref(all);

@@ -393,8 +393,12 @@ wp_status wp__job_tick(size_t *made, int64_t *next_us, wp_store *store, wp_conn 
     size_t stuck = 0;
     wp_status st;
     *made = 0;
-    while ((st = when_due(next_us, store, conn, err)) == WP_OK && *next_us <= 0 && !stuck)
+    do {
+        st = when_due(next_us, store, conn, err);
+        if (st != WP_OK || *next_us > 0 || stuck)
+            break;
         st = page(made, &stuck, store, conn, err);
+    } while (st == WP_OK);
     if (stuck)
         *next_us = INT64_MAX; /* what cannot be scheduled is looked at again at the next poll */
     return st;

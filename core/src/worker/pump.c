@@ -423,9 +423,11 @@ static void move_reap_since(wp__part *part, wp__reaping *reaping, int64_t start)
 
 static void note_reaped(wp__part *part, const wp__reap_op *op)
 {
+    /* A run that was lost is for somebody to look at (JOB-015). */
+    wp_log_level level = op->base.queue->runs && op->leases ? WP_LOG_WARNING : WP_LOG_INFO;
     wp__part_count(part, WP_COUNTER_REAPED, (int64_t)(op->retried + op->failed));
     wp__part_count(part, WP_COUNTER_FAILED, (int64_t)(op->failed + op->expired + op->unreadable));
-    WP__LOG(part->worker->log, WP_LOG_INFO, "reaped", WP__F_TEXT("StoreId", part->id),
+    WP__LOG(part->worker->log, level, "reaped", WP__F_TEXT("StoreId", part->id),
             WP__F_TEXT("WorkerId", part->worker->name), WP__F_TEXT("Queue", op->base.queue->name),
             WP__F_INT("Count", op->retried + op->failed), WP__F_INT("Dead", op->failed),
             WP__F_INT("Expired", op->expired), WP__F_INT("Unreadable", op->unreadable));
