@@ -226,7 +226,8 @@ static const engine pg_hostile = {.same_code = true,
                                   .make = pg_make,
                                   PG_APP};
 
-static const engine pg_bouncer = {.name = "postgresql, libpq, through pgbouncer",
+static const engine pg_bouncer = {.same_code = true,
+                                  .name = "postgresql, libpq, through pgbouncer",
                                   .url = pgbouncer_url,
                                   .make = pgbouncer_make,
                                   PG_APP};
