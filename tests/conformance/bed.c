@@ -111,7 +111,7 @@ int bed_run(const struct CMUnitTest *tests, size_t count)
 {
     int failed = 0;
     for (size_t i = 0; i < engine_count; i++) {
-        if (checked && engines[i]->same_code)
+        if (checked && engines[i]->unchecked)
             continue;
         current = engines[i];
         print_message("# %s\n", current->name);

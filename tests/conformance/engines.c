@@ -116,13 +116,13 @@ static const engine sqlite_memory = {.name = "sqlite, in memory",
                                      .opens_new = true,
                                      .writer_blocks_readers = true};
 
-static const engine sqlite_journal = {.same_code = true,
+static const engine sqlite_journal = {.unchecked = true,
                                       .name = "sqlite, a file with a rollback journal",
                                       .url = file_url,
                                       .deployed = use_rollback_journal,
                                       SQLITE_APP};
 
-static const engine sqlite_hostile = {.same_code = true,
+static const engine sqlite_hostile = {.unchecked = true,
                                       .name = "sqlite, a file with hostile names",
                                       .schema = "a\"b; DROP TABLE orders; -- ''[`Ünï%s",
                                       .outbox = "\"; out box\\ 😀] {outbox} :id ?1",
@@ -217,7 +217,7 @@ static int64_t pg_number(app *a, const char *sql)
 
 static const engine pg = {.name = "postgresql, libpq", .url = pg_url, .make = pg_make, PG_APP};
 
-static const engine pg_hostile = {.same_code = true,
+static const engine pg_hostile = {.unchecked = true,
                                   .name = "postgresql, libpq, with hostile names",
                                   .schema = "a\"b; DROP TABLE orders; -- ''[`Ünï%s$$",
                                   .outbox = "\"; out box\\ 😀] {outbox} :id ?1",
@@ -226,7 +226,7 @@ static const engine pg_hostile = {.same_code = true,
                                   .make = pg_make,
                                   PG_APP};
 
-static const engine pg_bouncer = {.same_code = true,
+static const engine pg_bouncer = {.unchecked = true,
                                   .name = "postgresql, libpq, through pgbouncer",
                                   .url = pgbouncer_url,
                                   .make = pgbouncer_make,
@@ -295,9 +295,9 @@ static int64_t odbc_number(app *a, const char *sql)
             .hides_transactions = true, .close = odbc_close, .lend = odbc_lend, .exec = odbc_exec, \
             .number = odbc_number
 
-static const engine odbc = {.name = "postgresql, odbc", ODBC_APP};
+static const engine odbc = {.unchecked = true, .name = "postgresql, odbc", ODBC_APP};
 
-static const engine odbc_hostile = {.same_code = true,
+static const engine odbc_hostile = {.unchecked = true,
                                     .name = "postgresql, odbc, with hostile names",
                                     .schema = "a\"b; DROP TABLE orders; -- ''[`Ünï%s$$",
                                     .outbox = "\"; out box\\ 😀] {outbox} :id ?1",
