@@ -49,11 +49,6 @@ HANDLE(wp_outbox_stats, StatsHandle)
 HANDLE(wp_worker, WorkerHandle)
 HANDLE(wp_delivery, DeliveryHandle)
 
-/* Workers on several stores: not offered yet. */
-PASS(wp_router *, void *, nint)
-PASS(const wp_candidates *, const void *, nint)
-PASS(wp_select_fn, void *, nint)
-
 /* Pointers that handles lend, and that only the handle layer touches. */
 PASS(const wp_received *, const void *, nint)
 PASS(wp_error *, void *, nint)
