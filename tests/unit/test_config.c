@@ -185,6 +185,7 @@ static void test_config_set__unknown_key__says_what_was_meant(void **state)
         {"store.timeout", "worker.timeout_ms"},
         {"store.busy_timeout", "store.busy_timeout_ms"},
         {"store.level", "log.level"},
+        {"lease.ms", "worker.lease_ms"},
         {"WORKER_POLL_MAX", "worker.poll_max_ms"},
     };
     char message[200];

@@ -203,13 +203,22 @@ static const property *find(const char *key)
 
 /* ---- what was meant ----------------------------------------------------------------------- */
 
-/* The property that was meant by an unknown key, whose group may be wrong or missing, or NULL. */
+/* The property that was meant by an unknown key, whose group may be wrong or missing, or NULL. What looks
+ * like a group may be the name's first word: lease.ms, for worker.lease_ms. */
 static const property *nearest(const char *key, bool per_topic)
 {
     const property *best = NULL, *prop = NULL;
-    size_t least = SIZE_MAX, distance = 0;
+    size_t least = SIZE_MAX, distance = 0, whole = 0;
+    char name[128];
+    (void)snprintf(name, sizeof name, "%s", key);
+    for (char *dot = strchr(name, '.'); dot; dot = strchr(dot, '.'))
+        *dot = '_';
     for (prop = properties; prop < properties + PROPERTY_COUNT; prop++) {
-        distance = per_topic && !prop->per_topic ? SIZE_MAX : wp__hint_distance(key, prop->key);
+        if (per_topic && !prop->per_topic)
+            continue;
+        distance = wp__hint_distance(key, prop->key);
+        whole = wp__hint_distance(name, prop->key);
+        distance = whole < distance ? whole : distance;
         if (distance < least) {
             least = distance;
             best = prop;
