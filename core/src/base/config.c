@@ -9,195 +9,39 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/config_properties.h"
 #include "base/config_values.h"
 #include "base/hint.h"
 #include "base/text.h"
 
-/* ---- the table ---------------------------------------------------------------------------- */
-
-typedef enum prop_type {
-    PROP_TEXT,   /* char *; min to max UTF-16 units */
-    PROP_NAME,   /* char *; min to max bytes, no control characters: quoted into SQL */
-    PROP_PREFIX, /* a PROP_NAME that table names start with */
-    PROP_BOOL,   /* bool */
-    PROP_INT,    /* int64_t */
-    PROP_REAL,   /* double */
-    PROP_ENUM    /* int64_t */
-} prop_type;
-
-typedef struct choice {
-    const char *name; /* NULL ends the list */
-    int64_t value;
-} choice;
-
-typedef struct property {
-    const char *key;
-    prop_type type;
-    size_t offset; /* in wp_config */
-    int64_t min, max;
-    const char *dflt; /* as wp_config_set() takes it */
-    const choice *choices;
-    bool per_topic; /* lives in wp__worker_options */
-    const char *doc;
-} property;
-
-static const choice sync_choices[] = {
-    {"normal", WP__SYNC_NORMAL}, {"full", WP__SYNC_FULL}, {NULL, 0}};
-static const choice selection_choices[] = {
-    {"round-robin", WP__SELECT_ROUND_ROBIN}, {"drain-first", WP__SELECT_DRAIN_FIRST}, {NULL, 0}};
-static const choice level_choices[] = {{"debug", WP_LOG_DEBUG},     {"info", WP_LOG_INFO},
-                                       {"warning", WP_LOG_WARNING}, {"error", WP_LOG_ERROR},
-                                       {"off", WP__LOG_OFF},        {NULL, 0}};
-
-#define AT(field) offsetof(wp_config, field)
-#define DAY_MS 86400000
-#define HOUR_MS 3600000
-
-/* Grouped by the part of the key before the dot, as the documentation is. */
-static const property properties[] = {
-    {"store.url", PROP_TEXT, AT(store_url), 0, 4096, "", NULL, false,
-     "The database: `sqlite:PATH`, `sqlite::memory:`, `postgresql://USER@HOST:PORT/DATABASE` with "
-     "any libpq parameter, or `odbc:` and an ODBC connection string. Must be set before a store is "
-     "opened."},
-    {"store.id", PROP_TEXT, AT(store_id), 1, 255, "default", NULL, false,
-     "Names the store in log records and metrics."},
-    {"store.schema", PROP_PREFIX, AT(store_schema), 1, 63, "infra", NULL, false,
-     "The schema that holds Waypost's tables. On SQLite, which has none, every table's name "
-     "starts with it and an underscore; a name that would start with `sqlite_` is refused."},
-    {"store.outbox_table", PROP_NAME, AT(outbox_table), 1, 63, "outbox", NULL, false,
-     "The name of the outbox table; the outbox's other tables are named after it."},
-    {"store.inbox_table", PROP_NAME, AT(inbox_table), 1, 63, "inbox", NULL, false,
-     "The name of the inbox table, likewise."},
-    {"store.deploy", PROP_BOOL, AT(store_deploy), 0, 1, "false", NULL, false,
-     "Create or upgrade the schema when the store is opened."},
-    {"store.pool_size", PROP_INT, AT(pool_size), 1, 64, "4", NULL, false,
-     "The most database connections the store keeps for itself."},
-    {"store.busy_timeout_ms", PROP_INT, AT(busy_ms), 0, 600000, "10000", NULL, false,
-     "How long to wait for another writer before giving up, in milliseconds."},
-    {"store.connect_timeout_ms", PROP_INT, AT(connect_ms), 1, 600000, "10000", NULL, false,
-     "How long to wait for a connection to a database server, in milliseconds."},
-    {"store.response_timeout_ms", PROP_INT, AT(answer_ms), 1, DAY_MS, "30000", NULL, false,
-     "How long a database server may take to answer a statement before its connection is given up "
-     "as dead, in milliseconds. A worker's own connections wait a third of its lease at most."},
-    {"store.prepared_statements", PROP_BOOL, AT(prepare), 0, 1, "true", NULL, false,
-     "Prepare statements on connections of the store's own to a database server. Where a proxy "
-     "does "
-     "not keep them, this is found out and they are used no more; switch it off to not even try."},
-    {"store.signals", PROP_BOOL, AT(signals), 0, 1, "true", NULL, false,
-     "Tell workers in other processes of new messages where the database has a way to (PostgreSQL: "
-     "NOTIFY, without data, at most one every 20 ms from one store). Off: they find them by "
-     "polling. "
-     "A transaction that has signalled cannot be prepared for a two-phase commit."},
-    {"store.sqlite_synchronous", PROP_ENUM, AT(synchronous), 0, 0, "full", sync_choices, false,
-     "SQLite's `synchronous` for what the store itself commits. With `normal`, a power failure may "
-     "undo the last commits (in WAL mode); never with `full`. What the app commits is the app's "
-     "choice. Workers always use `normal`: a claim or an outcome that is undone means that work is "
-     "done again, not that it is lost."},
-    {"inbox.revive_dead", PROP_BOOL, AT(revive_dead), 0, 1, "false", NULL, false,
-     "A dead message of the inbox that is enqueued again becomes ready again, with no attempts. "
-     "Off: it "
-     "takes the new values and stays dead."},
-    {"log.level", PROP_ENUM, AT(log_level), 0, 0, "warning", level_choices, false,
-     "The least level that is logged."},
-    {"schedule.zone_directory", PROP_TEXT, AT(zone_directory), 1, 4096, "/usr/share/zoneinfo", NULL,
-     false, "Where the files of the IANA time zone database are. Schedules in UTC need none."},
-    {"job.cron_overrides", PROP_TEXT, AT(job_cron_overrides), 0, 1000000, "", NULL, false,
-     "Cron expressions that are used instead of those in the code, as a JSON object: the job's "
-     "name to "
-     "the expression."},
-    {"worker.name", PROP_TEXT, AT(worker_name), 0, 255, "", NULL, false,
-     "Names the worker in claims and log records. Empty: host name, colon, process id."},
-    {"worker.concurrency", PROP_INT, AT(worker.concurrency), 1, 1024, "16", NULL, true,
-     "The most deliveries in progress at once."},
-    {"worker.batch_size", PROP_INT, AT(worker.batch_size), 1, 10000, "500", NULL, true,
-     "The most messages taken in one claim. Fewer are taken where handlers are slow or messages "
-     "large: "
-     "what they use up within a second, and no more than 16 MiB ahead."},
-    {"worker.lease_ms", PROP_INT, AT(worker.lease_ms), 100, DAY_MS, "30000", NULL, true,
-     "How long a claim lasts unless renewed, in milliseconds. Claims of running handlers are "
-     "renewed."},
-    {"worker.job_lease_ms", PROP_INT, AT(worker_job_lease_ms), 100, DAY_MS, "300000", NULL, false,
-     "The lease of runs of jobs whose topic sets none: a run whose worker died is tried again "
-     "after so "
-     "long, in milliseconds."},
-    {"worker.timeout_ms", PROP_INT, AT(worker.timeout_ms), 0, DAY_MS, "0", NULL, true,
-     "How long a handler may take, in milliseconds; then its delivery is cancelled. 0: no limit."},
-    {"worker.max_attempts", PROP_INT, AT(worker.max_attempts), 1, 1000000, "10", NULL, true,
-     "After so many attempts a message is given up as failed."},
-    {"worker.backoff_base_ms", PROP_INT, AT(worker.backoff_base_ms), 1, DAY_MS, "1000", NULL, true,
-     "The delay before the first retry, in milliseconds; it doubles with each further one. One of "
-     "a "
-     "few milliseconds may pass unseen, and then lasts until the next poll: see "
-     "`worker.poll_min_ms`."},
-    {"worker.backoff_max_ms", PROP_INT, AT(worker.backoff_max_ms), 1, DAY_MS, "60000", NULL, true,
-     "The longest delay before a retry, in milliseconds."},
-    {"worker.poll_min_ms", PROP_INT, AT(worker.poll_min_ms), 1, HOUR_MS, "250", NULL, true,
-     "The shortest time between polls, in milliseconds."},
-    {"worker.poll_max_ms", PROP_INT, AT(worker.poll_max_ms), 0, HOUR_MS, "0", NULL, true,
-     "The longest time between polls, in milliseconds. 0: 30000 while a wake-up channel works, "
-     "else 1000."},
-    {"worker.backoff_jitter", PROP_REAL, AT(worker_jitter), 0, 1, "0.2", NULL, false,
-     "Each retry's delay is shortened at random by up to this part of it."},
-    {"worker.all_topics", PROP_BOOL, AT(worker_all_topics), 0, 1, "false", NULL, false,
-     "Claim topics that have no handler too: their messages are logged and abandoned."},
-    {"worker.flush_ms", PROP_INT, AT(flush_ms), 0, 1000, "2", NULL, false,
-     "How long a finished delivery may wait to be written together with others, in milliseconds."},
-    {"worker.reap_ms", PROP_INT, AT(reap_ms), 10, HOUR_MS, "1000", NULL, false,
-     "The time between looks for expired claims, in milliseconds."},
-    {"worker.wakeups", PROP_BOOL, AT(wakeups), 0, 1, "true", NULL, false,
-     "Use wake-up channels where there are any. Off: poll only."},
-    {"worker.selection", PROP_ENUM, AT(selection), 0, 0, "round-robin", selection_choices, false,
-     "With several stores, whose message goes to the next free handler: `round-robin`, each store "
-     "in "
-     "turn; `drain-first`, one store until it has no more, then the next one."},
-    {"worker.turn", PROP_INT, AT(turn), 1, 10000, "1", NULL, false,
-     "With `round-robin`, how many messages of a store are handed out before it is the next one's "
-     "turn."},
-    {"worker.discovery_interval_ms", PROP_INT, AT(discovery_ms), 100, DAY_MS, "300000", NULL, false,
-     "The time between looks for new, changed and removed stores, where the app discovers them, in "
-     "milliseconds."},
-    {"lease.renew_percent", PROP_INT, AT(lease_renew_percent), 10, 75, "60", NULL, false,
-     "The part of its duration after which a lease that is kept is renewed, in percent; up to a "
-     "tenth of it earlier, at random."},
-    {"lease.guard_percent", PROP_INT, AT(lease_guard_percent), 1, 20, "10", NULL, false,
-     "The part of its duration, in percent, before the end of which a lease that could not be "
-     "renewed counts as lost, so that work stops before another one can begin. More where clocks "
-     "drift or work is slow to stop."},
-    {"lease.poll_max_ms", PROP_INT, AT(lease_poll_ms), 1, HOUR_MS, "500", NULL, false,
-     "The longest time between two tries to acquire a lease that is waited for, in milliseconds."},
-    {"lease.keep_ms", PROP_INT, AT(lease_keep_ms), 0, 31536000000, "3600000", NULL, false,
-     "How long leases that nobody holds any more stay in the database, in milliseconds."},
-};
-
-enum { PROPERTY_COUNT = sizeof properties / sizeof properties[0] };
-
-static bool is_text(const property *prop)
+static bool is_text(const wp__property *prop)
 {
-    return prop->type == PROP_TEXT || prop->type == PROP_NAME || prop->type == PROP_PREFIX;
+    return prop->type == WP__PROP_TEXT || prop->type == WP__PROP_NAME ||
+           prop->type == WP__PROP_PREFIX;
 }
 
-/* Only for per_topic properties: where the value is in wp__worker_options. */
-static void *topic_field(wp__worker_options *options, const property *prop)
+/* Only for per_topic wp__properties: where the value is in wp__worker_options. */
+static void *topic_field(wp__worker_options *options, const wp__property *prop)
 {
     return (char *)options + (prop->offset - offsetof(wp_config, worker));
 }
 
-static void *field_of(wp_config *config, const property *prop)
+static void *field_of(wp_config *config, const wp__property *prop)
 {
     return (char *)config + prop->offset;
 }
 
-static char **text_of(wp_config *config, const property *prop)
+static char **text_of(wp_config *config, const wp__property *prop)
 {
     return field_of(config, prop);
 }
 
-static const property *find(const char *key)
+static const wp__property *find(const char *key)
 {
     size_t i = 0;
-    for (i = 0; i < PROPERTY_COUNT; i++)
-        if (strcmp(properties[i].key, key) == 0)
-            return &properties[i];
+    for (i = 0; i < wp__property_count; i++)
+        if (strcmp(wp__properties[i].key, key) == 0)
+            return &wp__properties[i];
     return NULL;
 }
 
@@ -205,15 +49,15 @@ static const property *find(const char *key)
 
 /* The property that was meant by an unknown key, whose group may be wrong or missing, or NULL. What looks
  * like a group may be the name's first word: lease.ms, for worker.lease_ms. */
-static const property *nearest(const char *key, bool per_topic)
+static const wp__property *nearest(const char *key, bool per_topic)
 {
-    const property *best = NULL, *prop = NULL;
+    const wp__property *best = NULL, *prop = NULL;
     size_t least = SIZE_MAX, distance = 0, whole = 0;
     char name[128];
     (void)snprintf(name, sizeof name, "%s", key);
     for (char *dot = strchr(name, '.'); dot; dot = strchr(dot, '.'))
         *dot = '_';
-    for (prop = properties; prop < properties + PROPERTY_COUNT; prop++) {
+    for (prop = wp__properties; prop < wp__properties + wp__property_count; prop++) {
         if (per_topic && !prop->per_topic)
             continue;
         distance = wp__hint_distance(key, prop->key);
@@ -248,32 +92,32 @@ static bool same(const char *a, const char *b, size_t len)
 }
 
 /* Append what the property may be; reads well after "must be". */
-static void add_allowed(wp__buf *out, const property *prop)
+static void add_allowed(wp__buf *out, const wp__property *prop)
 {
-    const choice *c = NULL;
+    const wp__choice *c = NULL;
     switch (prop->type) {
-    case PROP_TEXT:
+    case WP__PROP_TEXT:
         if (prop->min > 0)
             wp__buf_fmt(out, "text of %" PRId64 " to %" PRId64 " UTF-16 units", prop->min,
                         prop->max);
         else
             wp__buf_fmt(out, "text of at most %" PRId64 " UTF-16 units", prop->max);
         break;
-    case PROP_NAME:
-    case PROP_PREFIX:
+    case WP__PROP_NAME:
+    case WP__PROP_PREFIX:
         wp__buf_fmt(out, "%" PRId64 " to %" PRId64 " bytes of UTF-8 without control characters",
                     prop->min, prop->max);
         break;
-    case PROP_BOOL:
+    case WP__PROP_BOOL:
         wp__buf_text(out, "true or false");
         break;
-    case PROP_INT:
+    case WP__PROP_INT:
         wp__buf_fmt(out, "a whole number from %" PRId64 " to %" PRId64, prop->min, prop->max);
         break;
-    case PROP_REAL:
+    case WP__PROP_REAL:
         wp__buf_fmt(out, "a number from %" PRId64 " to %" PRId64, prop->min, prop->max);
         break;
-    case PROP_ENUM:
+    case WP__PROP_ENUM:
         for (c = prop->choices; c->name; c++)
             wp__buf_fmt(out, "%s%s", c == prop->choices ? "" : c[1].name ? ", " : " or ", c->name);
         break;
@@ -281,7 +125,7 @@ static void add_allowed(wp__buf *out, const property *prop)
 }
 
 /* The value itself stays out of the message: it may hold a password. */
-static wp_status bad_value(const property *prop, wp_error **err)
+static wp_status bad_value(const wp__property *prop, wp_error **err)
 {
     wp__buf allowed = {0};
     wp_status st = WP_E_CONFIG;
@@ -296,9 +140,9 @@ static wp_status bad_value(const property *prop, wp_error **err)
 
 static bool read_bool(bool *out, const char *value)
 {
-    static const choice words[] = {{"true", 1}, {"false", 0}, {"1", 1},   {"0", 0}, {"yes", 1},
-                                   {"no", 0},   {"on", 1},    {"off", 0}, {NULL, 0}};
-    const choice *c = words;
+    static const wp__choice words[] = {{"true", 1}, {"false", 0}, {"1", 1},   {"0", 0}, {"yes", 1},
+                                       {"no", 0},   {"on", 1},    {"off", 0}, {NULL, 0}};
+    const wp__choice *c = words;
     while (c->name && !same(c->name, value, SIZE_MAX))
         c++;
     if (c->name)
@@ -345,13 +189,13 @@ static bool read_real(double *out, const char *value, int64_t min, int64_t max)
     return ok;
 }
 
-static bool text_allowed(const property *prop, const char *value)
+static bool text_allowed(const wp__property *prop, const char *value)
 {
     const size_t len = strlen(value);
     size_t units = 0;
     if (!wp__utf8_check(value, len, &units, NULL))
         return false;
-    if (prop->type == PROP_TEXT)
+    if (prop->type == WP__PROP_TEXT)
         return units >= (size_t)prop->min && units <= (size_t)prop->max;
     return len >= (size_t)prop->min && len <= (size_t)prop->max && !wp__text_has_control(value);
 }
@@ -362,12 +206,12 @@ static bool is_reserved(const char *prefix)
     return same(prefix, "sqlite_", 7) || same(prefix, "sqlite", SIZE_MAX);
 }
 
-static wp_status set_text(char **field, const property *prop, const char *value, wp_error **err)
+static wp_status set_text(char **field, const wp__property *prop, const char *value, wp_error **err)
 {
     char *copy = NULL;
     if (!text_allowed(prop, value))
         return bad_value(prop, err);
-    if (prop->type == PROP_PREFIX && is_reserved(value))
+    if (prop->type == WP__PROP_PREFIX && is_reserved(value))
         return wp__fail(err, WP_E_CONFIG, "%s must not be or start with \"sqlite_\"", prop->key);
     copy = wp__text_dup(value);
     if (!copy)
@@ -377,9 +221,9 @@ static wp_status set_text(char **field, const property *prop, const char *value,
     return WP_OK;
 }
 
-static bool read_choice(int64_t *out, const char *value, const choice *choices)
+static bool read_choice(int64_t *out, const char *value, const wp__choice *choices)
 {
-    const choice *c = choices;
+    const wp__choice *c = choices;
     while (c->name && !same(c->name, value, SIZE_MAX))
         c++;
     if (c->name)
@@ -387,16 +231,16 @@ static bool read_choice(int64_t *out, const char *value, const choice *choices)
     return c->name != NULL;
 }
 
-static wp_status set_value(void *field, const property *prop, const char *value, wp_error **err)
+static wp_status set_value(void *field, const wp__property *prop, const char *value, wp_error **err)
 {
     bool ok = false;
     if (is_text(prop))
         return set_text(field, prop, value, err);
-    if (prop->type == PROP_BOOL)
+    if (prop->type == WP__PROP_BOOL)
         ok = read_bool(field, value);
-    else if (prop->type == PROP_INT)
+    else if (prop->type == WP__PROP_INT)
         ok = read_int(field, value, prop->min, prop->max);
-    else if (prop->type == PROP_REAL)
+    else if (prop->type == WP__PROP_REAL)
         ok = read_real(field, value, prop->min, prop->max);
     else
         ok = read_choice(field, value, prop->choices);
@@ -421,16 +265,16 @@ static void add_real(wp__buf *out, double value)
     }
 }
 
-static void add_value(wp__buf *out, const void *field, const property *prop)
+static void add_value(wp__buf *out, const void *field, const wp__property *prop)
 {
-    const choice *c = prop->choices;
+    const wp__choice *c = prop->choices;
     if (is_text(prop)) {
         wp__buf_text(out, *(char *const *)field);
-    } else if (prop->type == PROP_BOOL) {
+    } else if (prop->type == WP__PROP_BOOL) {
         wp__buf_text(out, *(const bool *)field ? "true" : "false");
-    } else if (prop->type == PROP_INT) {
+    } else if (prop->type == WP__PROP_INT) {
         wp__buf_int(out, *(const int64_t *)field);
-    } else if (prop->type == PROP_REAL) {
+    } else if (prop->type == WP__PROP_REAL) {
         add_real(out, *(const double *)field);
     } else {
         while (c->name && c->value != *(const int64_t *)field)
@@ -446,15 +290,15 @@ wp_status wp_config_new(wp_config **out, wp_error **err)
 {
     wp_status st = WP_OK;
     wp_config *config = NULL;
-    const property *prop = NULL;
+    const wp__property *prop = NULL;
     size_t i = 0;
     if (!out)
         return wp__fail(err, WP_E_ARGUMENT, "out is null");
     config = calloc(1, sizeof *config);
     if (!config)
         return wp__fail_nomem(err);
-    for (i = 0; i < PROPERTY_COUNT; i++) {
-        prop = &properties[i];
+    for (i = 0; i < wp__property_count; i++) {
+        prop = &wp__properties[i];
         if ((st = set_value(field_of(config, prop), prop, prop->dflt, err)) != WP_OK)
             goto done;
     }
@@ -470,9 +314,9 @@ void wp_config_free(wp_config *config)
     size_t i = 0;
     if (!config)
         return;
-    for (i = 0; i < PROPERTY_COUNT; i++)
-        if (is_text(&properties[i]))
-            free(*text_of(config, &properties[i]));
+    for (i = 0; i < wp__property_count; i++)
+        if (is_text(&wp__properties[i]))
+            free(*text_of(config, &wp__properties[i]));
     wp__log_sink_free(config->log_sink);
     wp_clock_free(config->clock);
     free(config);
@@ -492,9 +336,9 @@ wp_status wp__config_copy(wp_config **out, const wp_config *config, wp_error **e
     *copy = *config;
     copy->log_sink = wp__log_sink_ref(config->log_sink);
     copy->clock = config->clock ? wp__clock_ref(config->clock) : NULL;
-    for (i = 0; i < PROPERTY_COUNT; i++) {
-        if (is_text(&properties[i])) { /* no early exit: each must be the copy's own, or NULL */
-            text = text_of(copy, &properties[i]);
+    for (i = 0; i < wp__property_count; i++) {
+        if (is_text(&wp__properties[i])) { /* no early exit: each must be the copy's own, or NULL */
+            text = text_of(copy, &wp__properties[i]);
             *text = wp__text_dup(*text);
             ok = ok && *text;
         }
@@ -526,14 +370,14 @@ static void swap(wp_config *a, wp_config *b)
 
 static wp_status unknown_key(const char *key, wp_error **err)
 {
-    const property *meant = nearest(key, false);
+    const wp__property *meant = nearest(key, false);
     return wp__fail(err, WP_E_CONFIG, "%s is not a configuration key%s%s%s", key,
                     meant ? ": did you mean " : "", meant ? meant->key : "", meant ? "?" : "");
 }
 
 wp_status wp_config_set(wp_config *config, const char *key, const char *value, wp_error **err)
 {
-    const property *prop = NULL;
+    const wp__property *prop = NULL;
     if (!config || !key || !value)
         return wp__fail(err, WP_E_ARGUMENT, "%s is null",
                         !config ? "config"
@@ -547,7 +391,7 @@ wp_status wp_config_set(wp_config *config, const char *key, const char *value, w
 
 wp_status wp_config_get(char **out, const wp_config *config, const char *key, wp_error **err)
 {
-    const property *prop = NULL;
+    const wp__property *prop = NULL;
     wp__buf text = {0};
     char *taken = NULL;
     if (!out || !config || !key)
@@ -569,8 +413,8 @@ wp_status wp_config_get(char **out, const wp_config *config, const char *key, wp
 bool wp__config_is_same_store(const wp_config *a, const wp_config *b)
 {
     bool same = a->clock == b->clock;
-    for (size_t i = 0; i < PROPERTY_COUNT && same; i++) {
-        const property *prop = &properties[i];
+    for (size_t i = 0; i < wp__property_count && same; i++) {
+        const wp__property *prop = &wp__properties[i];
         wp__buf texts[2] = {{0}, {0}};
         char *taken[2];
         if (strncmp(prop->key, "store.", strlen("store.")) != 0)
@@ -590,10 +434,10 @@ wp_status wp__worker_options_set(wp__worker_options *options, const char *key, c
                                  wp_error **err)
 {
     static const char group[] = "worker.";
-    const property *prop = NULL;
+    const wp__property *prop = NULL;
     size_t i = 0;
-    for (i = 0; i < PROPERTY_COUNT; i++) {
-        prop = &properties[i];
+    for (i = 0; i < wp__property_count; i++) {
+        prop = &wp__properties[i];
         if (prop->per_topic && strcmp(prop->key + sizeof group - 1, key) == 0)
             return set_value(topic_field(options, prop), prop, value, err);
     }
@@ -607,23 +451,23 @@ wp_status wp__worker_options_set(wp__worker_options *options, const char *key, c
 
 typedef struct json_load {
     wp_config *config;
-    wp__buf key;               /* of the value at hand */
-    bool seen[PROPERTY_COUNT]; /* the dot makes {"a.b": 1, "a": {"b": 2}} a duplicate too */
+    wp__buf key;                 /* of the value at hand */
+    bool seen[WP__PROPERTY_MAX]; /* the dot makes {"a.b": 1, "a": {"b": 2}} a duplicate too */
 } json_load;
 
 static wp_status load_scalar(json_load *load, const json_t *json, wp_error **err)
 {
-    const property *prop = find(load->key.data);
+    const wp__property *prop = find(load->key.data);
     char digits[24];
     const char *value = digits;
     if (!prop)
         return unknown_key(load->key.data, err);
-    if (load->seen[prop - properties])
+    if (load->seen[prop - wp__properties])
         return wp__fail(err, WP_E_CONFIG, "%s is given twice", prop->key);
-    load->seen[prop - properties] = true;
+    load->seen[prop - wp__properties] = true;
     if (json_is_real(json)) {
         double *field = field_of(load->config, prop);
-        if (prop->type != PROP_REAL || json_real_value(json) < (double)prop->min ||
+        if (prop->type != WP__PROP_REAL || json_real_value(json) < (double)prop->min ||
             json_real_value(json) > (double)prop->max)
             return bad_value(prop, err);
         *field = json_real_value(json);
@@ -644,8 +488,8 @@ static wp_status load_scalar(json_load *load, const json_t *json, wp_error **err
 static bool is_group(const char *prefix, size_t len)
 {
     size_t i = 0;
-    for (i = 0; i < PROPERTY_COUNT; i++)
-        if (strncmp(properties[i].key, prefix, len) == 0)
+    for (i = 0; i < wp__property_count; i++)
+        if (strncmp(wp__properties[i].key, prefix, len) == 0)
             return true;
     return false;
 }
@@ -737,7 +581,7 @@ static void env_name(char *out, size_t size, const char *key)
 /* A name like a variable's, of `len` bytes. */
 static wp_status unknown_variable(const char *variable, size_t len, wp_error **err)
 {
-    const property *meant = NULL;
+    const wp__property *meant = NULL;
     char name[201], known[64];
     if (len >= sizeof name)
         len = sizeof name - 1;
@@ -755,12 +599,12 @@ static wp_status unknown_variable(const char *variable, size_t len, wp_error **e
 static wp_status load_variable(wp_config *config, const char *variable, wp_error **err)
 {
     const size_t len = strcspn(variable, "=");
-    const property *prop = NULL;
+    const wp__property *prop = NULL;
     char name[64];
     wp_status st = WP_OK;
     size_t i = 0;
-    for (i = 0; i < PROPERTY_COUNT; i++) {
-        prop = &properties[i];
+    for (i = 0; i < wp__property_count; i++) {
+        prop = &wp__properties[i];
         env_name(name, sizeof name, prop->key);
         if (strlen(name) != len || memcmp(name, variable, len) != 0)
             continue;
@@ -796,7 +640,7 @@ done:
 
 /* ---- documentation ------------------------------------------------------------------------ */
 
-static void describe_property(wp__buf *out, const property *prop)
+static void describe_property(wp__buf *out, const wp__property *prop)
 {
     char name[64];
     env_name(name, sizeof name, prop->key);
@@ -826,8 +670,8 @@ wp_status wp_config_describe(char **out, wp_error **err)
                  "`WAYPOST_WORKER_LEASE_MS`). Options marked per topic can be set for one topic\n"
                  "too. Booleans are true, yes, on and 1, or false, no, off and 0, in either "
                  "case.\n");
-    for (i = 0; i < PROPERTY_COUNT; i++) {
-        key = properties[i].key;
+    for (i = 0; i < wp__property_count; i++) {
+        key = wp__properties[i].key;
         len = strcspn(key, ".") + 1;
         if (strncmp(group, key, len) != 0) {
             wp__buf_fmt(&text,
@@ -836,7 +680,7 @@ wp_status wp_config_describe(char **out, wp_error **err)
                         (int)len - 1, key);
             group = key;
         }
-        describe_property(&text, &properties[i]);
+        describe_property(&text, &wp__properties[i]);
     }
     taken = wp__buf_take(&text);
     if (!taken)

@@ -9,14 +9,10 @@
 
 enum {
     CLOCK_SET_GRACE_US = 5000000, /* for keepers to renew after the wall clock was set */
-    SINCE_MARGIN_US = 50000,      /* transactions may commit so much later than they wrote */
-    REAP_MARGIN_US = 10000000,    /* and claims */
-    SWEEP_SHARE = 20,             /* looking behind it takes no more than 1/this of the time */
     UNSURE_US = 5000000,          /* a server that lost its client may commit so much later */
     CHANNEL_TRUST_US = 30000000,  /* a channel that was heard is believed in for so long */
     CHANNEL_ANSWER_US = 1000000,  /* a signal that was not heard by then is not heard */
     CHANNEL_SILENT_MAX = 3,       /* so many in a row: connect and listen anew */
-    ALONE_US = 5000000,           /* a message that kills its process does so within this */
     HEARD_POLL_US = 5000,     /* after a signal: polls from this on, for those who commit later */
     NO_PLACE_US = 1000000,    /* without a place: looks again after this */
     RECHECK_FIRST_US = 100,   /* after a change of the file was announced; each time doubled */
@@ -41,36 +37,6 @@ static void group_found(wp__group *group, size_t count, size_t asked)
         group->idle_us = 0;
 }
 
-/* ---- the low-water mark -------------------------------------------------------------------- */
-
-/* Where finished rows leave dead entries in an index until they are vacuumed (PostgreSQL, and while
- * an old snapshot is held they cannot be), a claim would walk over all of them again and again. So
- * claims begin at the first row that may be left. Rows can still appear before it: a transaction that
- * commits late, a message that was due long ago, one that is given back. So now and then a claim or a
- * probe begins at the start, a sweep; the longer it takes, the more rarely. */
-static int64_t since(const wp__group *group, int64_t now)
-{
-    return now >= group->sweep_at ? INT64_MIN : group->since_us;
-}
-
-/* A statement that began at `start` is done. */
-static void swept(int64_t *sweep_at, int64_t since_us, int64_t start, int64_t now)
-{
-    if (since_us == INT64_MIN)
-        *sweep_at = now + SWEEP_SHARE * (now - start);
-}
-
-/* What a claim tells of the rows that are left. */
-static void move_since(wp__group *group, const wp__claim_op *claim, size_t asked)
-{
-    int64_t left = claim->count < asked ? claim->now_us : claim->first_us;
-    if (claim->count == 0 || claim->first_us == 0)
-        return;
-    left -= SINCE_MARGIN_US;
-    if (claim->since_us == INT64_MIN || left > group->since_us)
-        group->since_us = left;
-}
-
 /* Nothing (more) to claim: when to look again. */
 static void group_idle(wp__part *part, wp__group *group, int64_t now, int64_t due_in_us)
 {
@@ -91,133 +57,6 @@ static void group_idle(wp__part *part, wp__group *group, int64_t now, int64_t du
         wait = due_in_us;
     group->next_poll_us = now + wait;
     wp__mutex_unlock(&part->worker->mutex);
-}
-
-/* @locks mutex */
-static void note_size(wp__group *group, const wp__claim_op *op)
-{
-    int64_t bytes = 0;
-    if (!op->count)
-        return;
-    for (size_t i = 0; i < op->count; i++)
-        bytes += (int64_t)op->received[i]->payload_len;
-    bytes /= (int64_t)op->count;
-    /* larger ones count at once, smaller ones little by little */
-    group->message_bytes =
-        bytes > group->message_bytes ? bytes : (group->message_bytes * 7 + bytes) / 8;
-}
-
-/* ---- suspects ------------------------------------------------------------------------------ */
-
-/* A message whose lease ran out may be what killed its process. Such suspects run one at a time with
- * nothing else claimed, so that another crash costs no other message an attempt. After ALONE_US the
- * others go on beside it, lest a long handler holds up the worker; nor is waited longer for those that
- * run before it. */
-
-/* A suspect runs alone at present; *deadline comes no later than when its time is over.
- * @locks mutex */
-static bool runs_alone(wp__part *part, int64_t now, int64_t *deadline)
-{
-    const wp_delivery *suspect = part->suspect;
-    if (!suspect || suspect->state == WP__READY)
-        return suspect != NULL;
-    if (now - suspect->out_at >= ALONE_US) {
-        part->suspect = NULL;
-        return false;
-    }
-    if (suspect->out_at + ALONE_US < *deadline)
-        *deadline = suspect->out_at + ALONE_US;
-    return true;
-}
-
-/* The claim found suspects: is one of its messages given back? `alone`: nothing else is held, so that
- * the first suspect is kept, else all that are none. @locks mutex */
-static bool gives_back(wp__part *part, wp_delivery *delivery, bool alone)
-{
-    if (!alone || !delivery->message->suspect || part->suspect)
-        return alone || delivery->message->suspect;
-    part->suspect = delivery;
-    return false;
-}
-
-/* @locks mutex */
-static bool has_suspects(wp__part *part, wp__group *group, const wp__claim_op *op)
-{
-    bool found = false;
-    for (size_t i = 0; i < op->count && !found; i++)
-        found = op->received[i]->suspect;
-    if (found) {
-        part->suspicious = group;
-        part->suspicious_until = wp__worker_now(part->worker) + ALONE_US;
-        group->since_us = INT64_MIN; /* what is given back may be before it */
-    } else if (part->suspicious == group) {
-        part->suspicious = NULL;
-    }
-    return found;
-}
-
-/* Hold a message that was claimed. NULL: out of memory, its lease will lapse and it is reaped.
- * @locks mutex */
-static wp_delivery *hold(wp__part *part, wp__group *group, const wp__claim_op *op,
-                         wp_received *message, int64_t sent_at)
-{
-    wp_delivery *delivery = wp__delivery_new(part, group, message);
-    if (!delivery) {
-        wp__received_free(message);
-        return NULL;
-    }
-    delivery->topic = wp__worker_topic(part->worker, group->lane->queue, message->topic);
-    wp__delivery_set_options(delivery);
-    delivery->claimed_at = sent_at;
-    delivery->now_us = op->now_us;
-    delivery->lease_until = sent_at + op->lease_us;
-    delivery->renew_at = sent_at + op->lease_us * 6 / 10;
-    delivery->state = WP__READY;
-    wp__share_ready(delivery);
-    wp__share_hold(delivery);
-    return delivery;
-}
-
-/* Make deliveries of what was claimed. All of it goes back if there is nobody to keep it, or the part
- * was stopped meanwhile. */
-static wp_status claim_take(wp__part *part, wp__group *group, wp__claim_op *op, int64_t sent_at,
-                            wp_error **err)
-{
-    wp_worker *worker = part->worker;
-    wp_status st = WP_OK;
-    bool alone;
-    bool suspects;
-    wp__mutex_lock(&worker->mutex);
-    alone = part->held == 0 || part->suspicious == group;
-    suspects = has_suspects(part, group, op);
-    note_size(group, op);
-    if (op->count && part->state == WP__RUNNING)
-        st = wp__keeper_ensure(part, err);
-    for (size_t i = 0; i < op->count; i++) {
-        wp_delivery *delivery = hold(part, group, op, op->received[i], sent_at);
-        if (delivery && (st != WP_OK || (part->state != WP__RUNNING && !worker->manual) ||
-                         (suspects && gives_back(part, delivery, alone))))
-            wp__delivery_end(delivery, WP__FINISH_RELEASE, NULL, 0);
-    }
-    op->count = 0;
-    wp__cond_broadcast(&worker->available);
-    /* The keeper looks once a second by itself: only short leases need more. */
-    if (group->lane->options.lease_ms < 2000)
-        wp__cond_signal(&part->keep);
-    wp__mutex_unlock(&worker->mutex);
-    return st;
-}
-
-static void claim_init(wp__claim_op *op, wp__part *part, const wp__group *group, size_t count)
-{
-    wp__claim_op_init(op, part->store, group->lane->queue);
-    op->owner = part->owner;
-    op->topics = group->lane->topics;
-    op->batch = (int64_t)count;
-    op->lease_us = group->lane->options.lease_ms * 1000;
-    op->max_attempts = group->lane->options.max_attempts;
-    op->since_us = since(group, wp__worker_now(part->worker));
-    op->after = group->after_key;
 }
 
 /* ---- errors ------------------------------------------------------------------------------- */
@@ -259,7 +98,7 @@ static void tune_in(wp__part *part)
     wp__store_listen(part->store, &part->listener);
 }
 
-/* The pump opens the store: it may take long, and fail for now. */
+/* The pump opens its store, and tries again after an error: nobody else waits for that. */
 static wp_status open_store(wp__part *part, wp_error **err)
 {
     wp_store *store = NULL;
@@ -344,7 +183,7 @@ static wp_status transact(wp__part *part, wp__flush *f, wp__group *group, size_t
     wp_error *cause = NULL;
     wp_status st = wp__flush_plan(f, part, &cause);
     if (group)
-        claim_init(&claim, part, group, count);
+        wp__claims_init(&claim, part, group, count);
     if (st == WP_OK && (f->op_count || group))
         st = exchange(part, f, group ? &claim : NULL, &cause);
     if (st != WP_OK) {
@@ -359,11 +198,11 @@ static wp_status transact(wp__part *part, wp__flush *f, wp__group *group, size_t
     }
     if (group && st == WP_OK) {
         *claimed = claim.count + claim.aside.count;
-        move_since(group, &claim, count);
+        wp__claims_moved(group, &claim, count);
         free(group->after_key);
         group->after_key = claim.reached;
         claim.reached = NULL;
-        swept(&group->sweep_at, claim.since_us, sent_at, wp__worker_now(part->worker));
+        wp__swept(&group->sweep_at, claim.since_us, sent_at, wp__worker_now(part->worker));
         if (claim.now_us)
             part->server_offset = claim.now_us - sent_at;
         wp__part_count(part, WP_COUNTER_POLLS, 1);
@@ -372,7 +211,7 @@ static wp_status transact(wp__part *part, wp__flush *f, wp__group *group, size_t
         if (claim.count)
             WP__LOG(part->worker->log, WP_LOG_DEBUG, "claimed", WP__F_TEXT("StoreId", part->id),
                     WP__F_TEXT("WorkerId", part->worker->name), WP__F_INT("Count", claim.count));
-        kept = claim_take(part, group, &claim, sent_at, looked_up == WP_OK ? &cause : NULL);
+        kept = wp__claims_take(part, group, &claim, sent_at, looked_up == WP_OK ? &cause : NULL);
     }
     if (group)
         wp__op_fini(&claim.base);
@@ -405,71 +244,6 @@ void wp__pump_work_made(wp__part *part)
 {
     poll_now(part, wp__worker_now(part->worker));
     wp__store_announce_from(part->store, &part->listener);
-}
-
-/* ---- reaping ------------------------------------------------------------------------------ */
-
-/* The same mark for leases: those that ended before it are dealt with. */
-static int64_t reap_since(const wp__reaping *reaping, int64_t now)
-{
-    return now >= reaping->sweep_at ? INT64_MIN : reaping->since_us;
-}
-
-static void move_reap_since(wp__part *part, wp__reaping *reaping, int64_t start)
-{
-    if (part->server_offset != INT64_MIN)
-        reaping->since_us = part->server_offset + start - REAP_MARGIN_US;
-}
-
-static void note_reaped(wp__part *part, const wp__reap_op *op)
-{
-    /* A run that was lost is for somebody to look at (JOB-015). */
-    wp_log_level level = op->base.queue->runs && op->leases ? WP_LOG_WARNING : WP_LOG_INFO;
-    wp__part_count(part, WP_COUNTER_REAPED, (int64_t)(op->retried + op->failed));
-    wp__part_count(part, WP_COUNTER_FAILED, (int64_t)(op->failed + op->expired + op->unreadable));
-    WP__LOG(part->worker->log, level, "reaped", WP__F_TEXT("StoreId", part->id),
-            WP__F_TEXT("WorkerId", part->worker->name), WP__F_TEXT("Queue", op->base.queue->name),
-            WP__F_INT("Count", op->retried + op->failed), WP__F_INT("Dead", op->failed),
-            WP__F_INT("Expired", op->expired), WP__F_INT("Unreadable", op->unreadable));
-    part->worked = true;
-    wp__pump_work_made(part);
-}
-
-static wp_status reap_queue(wp__part *part, const wp__queue *queue, wp_error **err)
-{
-    wp__reaping *reaping = &part->reaping[wp__queue_index(queue)];
-    bool more = false;
-    int64_t start = wp__worker_now(part->worker);
-    int64_t since_us = reap_since(reaping, start);
-    /* By the wall clock as it was when it was last found not to have been set: it may be set at any
-     * moment, also between that and this. */
-    int64_t now_us = part->clock_offset + wp__worker_now(part->worker);
-    wp_status st =
-        wp__queue_reap_needed(&more, part->store, part->pump_conn, queue, now_us, since_us, err);
-    while (st == WP_OK && more) {
-        wp__reap_op op;
-        wp__reap_op_init(&op, part->store, queue, part->worker->name, now_us, since_us);
-        st = wp__conn_run(part->pump_conn, &op.base, err);
-        more = wp__reap_op_is_full(&op);
-        if (st == WP_OK)
-            note_reaped(part, &op);
-        wp__op_fini(&op.base);
-    }
-    if (st == WP_OK) {
-        move_reap_since(part, reaping, start);
-        swept(&reaping->sweep_at, since_us, start, wp__worker_now(part->worker));
-    }
-    return st;
-}
-
-static wp_status reap(wp__part *part, wp_error **err)
-{
-    static const wp__queue *const queues[] = {&wp__outbox, &wp__inbox, &wp__timer, &wp__job_run};
-    wp_status st = WP_OK;
-    for (size_t i = 0; i < sizeof queues / sizeof queues[0] && st == WP_OK; i++)
-        if (queues[i] == &wp__outbox || wp__worker_uses(part->worker, queues[i]))
-            st = reap_queue(part, queues[i], err);
-    return st;
 }
 
 /* ---- the database's channel --------------------------------------------------------------- */
@@ -514,7 +288,7 @@ static wp_status maintain(wp__part *part, int64_t now, wp_error **err)
         ask_channel(part, now);
     (void)wp__worker_clock_was_set(part->worker, &part->clock_offset);
     if (now - atomic_load(&part->worker->clock_set_at) >= CLOCK_SET_GRACE_US)
-        st = reap(part, err);
+        st = wp__part_reap(part, err);
     if (st == WP_OK)
         st = wp__jobs_pass_cancels(part, err);
     if (st == WP_OK && part->unsure_until)
@@ -540,7 +314,7 @@ static wp_status maintain(wp__part *part, int64_t now, wp_error **err)
 static wp__group *choose_group(wp__part *part, int64_t now, size_t *count, int64_t *deadline)
 {
     wp__group *group = part->first_group;
-    if (part->state != WP__RUNNING || runs_alone(part, now, deadline))
+    if (part->state != WP__RUNNING || wp__claims_wait(part, now, deadline))
         return NULL;
     if (part->suspicious && part->held && now < part->suspicious_until) {
         if (part->suspicious_until < *deadline)
@@ -569,14 +343,14 @@ static wp__group *choose_group(wp__part *part, int64_t now, size_t *count, int64
 static wp_status probe(wp__part *part, wp__group *group, bool *empty, int64_t now, wp_error **err)
 {
     int64_t due_in_us = 0;
-    int64_t since_us = since(group, now);
+    int64_t since_us = wp__claims_since(group, now);
     wp_status st;
     *empty = false;
     if (group->hungry || group == part->suspicious || !group->lane->topics)
         return WP_OK;
     st = wp__queue_next_due(&due_in_us, part->store, part->pump_conn, group->lane->queue,
                             group->lane->topics, since_us, err);
-    swept(&group->sweep_at, since_us, now, wp__worker_now(part->worker));
+    wp__swept(&group->sweep_at, since_us, now, wp__worker_now(part->worker));
     if (st == WP_OK && due_in_us > 0) {
         wp__part_count(part, WP_COUNTER_POLLS, 1);
         *empty = true;
@@ -818,7 +592,7 @@ wp_status wp__pump_round(wp__part *part, size_t limit, size_t *claimed, wp_error
     *claimed = 0;
     (void)wp__worker_clock_was_set(part->worker, &part->clock_offset); /* nobody else to wait for */
     part->tick_at = 0;
-    if (st != WP_OK || (limit && ((st = reap(part, err)) != WP_OK ||
+    if (st != WP_OK || (limit && ((st = wp__part_reap(part, err)) != WP_OK ||
                                   (st = wp__jobs_tick(part, wp__worker_now(part->worker),
                                                       &(int64_t){0}, err)) != WP_OK)))
         return st;
@@ -828,7 +602,7 @@ wp_status wp__pump_round(wp__part *part, size_t limit, size_t *claimed, wp_error
         size_t got = 0;
         wp__mutex_lock(&part->worker->mutex);
         st = wp__flush_take(&f, part, err);
-        if (!runs_alone(part, wp__worker_now(part->worker), &(int64_t){0}) &&
+        if (!wp__claims_wait(part, wp__worker_now(part->worker), &(int64_t){0}) &&
             group->held < (size_t)group->lane->options.concurrency)
             count = (size_t)group->lane->options.concurrency - group->held;
         wp__mutex_unlock(&part->worker->mutex);

@@ -5,7 +5,9 @@
  *   part.c      its part for one store
  *   stores.c    parts that come and go
  *   share.c     how the stores share the handlers
- *   pump.c      the database thread: claims, reaps, sleeps
+ *   pump.c      the database thread: exchanges outcomes for messages, sleeps
+ *   claims.c    where its claims begin, what becomes of what they return
+ *   reaping.c   leases that ran out
  *   flush.c     the outcomes that the pump writes
  *   jobs.c      makes the runs of jobs that are due
  *   recover.c   claims whose connection died before they were known
@@ -394,6 +396,25 @@ bool wp__pump_wants(const wp__group *group);
 void wp__pump_work_made(wp__part *part);
 /* The end of the pump: close its connection. */
 void wp__pump_close(wp__part *part);
+
+/* ---- claims.c ---- */
+/* Nothing is left before it, by what is known now; INT64_MIN: look from the start. */
+int64_t wp__claims_since(const wp__group *group, int64_t now);
+/* A statement that began to look at `since_us` at the time `start` is done: when is the next sweep? */
+void wp__swept(int64_t *sweep_at, int64_t since_us, int64_t start, int64_t now);
+void wp__claims_init(wp__claim_op *op, wp__part *part, const wp__group *group, size_t count);
+/* What a claim tells of the rows that are left. */
+void wp__claims_moved(wp__group *group, const wp__claim_op *claim, size_t asked);
+/* Make deliveries of what was claimed. All of it goes back if there is nobody to keep it, or the part was
+ * stopped meanwhile. */
+wp_status wp__claims_take(wp__part *part, wp__group *group, wp__claim_op *op, int64_t sent_at,
+                          wp_error **err);
+/* A suspect runs alone at present; *deadline comes no later than when its time is over. @locks mutex */
+bool wp__claims_wait(wp__part *part, int64_t now, int64_t *deadline);
+
+/* ---- reaping.c ---- */
+/* Reap what there is, of each queue that the worker uses. On the pump's connection. */
+wp_status wp__part_reap(wp__part *part, wp_error **err);
 
 /* ---- stop.c ---- */
 /* The part claims no more; what was not started goes back; handlers are told. @locks mutex */
