@@ -299,6 +299,47 @@ static void test_retry__waits_longer_each_time_but_not_past_the_expiry(void **st
     assert_true(wp_lease_retry_ms(NULL, 7) >= 1);
 }
 
+/* Having seen what there is to do, it waits for up to a second. */
+static bool keeper_sleeps(wp_lease *lease)
+{
+    wp__leases *leases = lease->leases;
+    int64_t now = wp__clock_mono_us(leases->clock), wakes_at;
+    wp__mutex_lock(&leases->mutex);
+    wakes_at = leases->thread_wakes_at;
+    wp__mutex_unlock(&leases->mutex);
+    return wakes_at > now && wakes_at <= now + WPT_SECOND_US;
+}
+
+/* One keeper notices that the wall clock went a day ahead before another: it cleans nothing away that the
+ * other has yet to renew. */
+/* proves: LSE-005, LSE-008, CLK-001 */
+static void test_keeper__clock_was_set__leaves_others_time_to_renew(void **state)
+{
+    enum { DAY_S = 86400 };
+    kit *k = *state, early = {0};
+    wp_lease *lease = hold(k, "n", 600 * SECOND), *its;
+    wp_config *config;
+    int64_t renewed = counter(k, WP_LEASE_COUNTER_RENEWED);
+    early.clock = wpt_clock();
+    config = wpt_config(early.clock, WPT_OPTIONS("store.url", k->url));
+    WPT_OK(wp_store_open(&early.store, config, WPT_ERR));
+    wp_config_free(config);
+    wp_lease_free(hold(&early, "its", 600 * SECOND)); /* its keeper knows the clock */
+    wpt_advance_ms(early.clock, 61 * SECOND); /* so that it is time to clean, once it keeps one */
+    WPT_OK(wp_clock_jump_us(early.clock, DAY_S * WPT_SECOND_US, WPT_ERR));
+    its = hold(&early, "its", 600 * SECOND);
+    WPT_AWAIT(counter(&early, WP_LEASE_COUNTER_RENEWED) >= 1 && keeper_sleeps(its));
+    wp_lease_free(its);
+    WPT_OK(wp_clock_jump_us(k->clock, DAY_S * WPT_SECOND_US, WPT_ERR));
+    wpt_advance_ms(k->clock, SECOND);
+    WPT_AWAIT(counter(k, WP_LEASE_COUNTER_RENEWED) > renewed ||
+              counter(k, WP_LEASE_COUNTER_LOST) > 0);
+    WPT_OK(wp_lease_check(lease, WPT_ERR));
+    wp_lease_free(lease);
+    wp_store_close(early.store);
+    wp_clock_free(early.clock);
+}
+
 /* ---- arguments ---------------------------------------------------------------------------- */
 
 #define REFUSED(call, name) WPT_FAILS(call, WP_E_ARGUMENT, name)
@@ -396,6 +437,7 @@ int main(void)
         KIT(test_store_close__leases_are_held__they_go_on),
         KIT(test_leases__come_and_go_on_many_threads__none_is_left),
         KIT(test_retry__waits_longer_each_time_but_not_past_the_expiry),
+        KIT(test_keeper__clock_was_set__leaves_others_time_to_renew),
         KIT(test_arguments__null_and_unknown__are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,15 +21,13 @@ static const wp__sql_id statements[WP__LEASE_VERBS][2] = {
     [WP__LEASE_CLEAN] = {WP__SQL_LEASE_CLEAN, WP__SQL_SEMAPHORE_CLEAN},
 };
 
-static bool engine_has(const wp_op *op, wp__sql_id statement)
-{
-    return op->engine->statements[statement].text != NULL;
-}
-
 static void use(wp__lease_op *self, int step, wp__sql_id statement, size_t columns)
 {
     self->step = step;
-    wp__op_set_now(&self->base);
+    if (self->by_us)
+        wp__op_set_now_at(&self->base, self->by_us);
+    else
+        wp__op_set_now(&self->base);
     wp__op_use(&self->base, statement, columns);
 }
 
@@ -91,7 +89,7 @@ static wp_status acquire_next(wp__lease_op *self, wp_error **err)
 {
     wp_op *op = &self->base;
     bool shared = self->kind == WP_LEASE_SHARED;
-    bool makes = !shared && engine_has(op, WP__SQL_LEASE_MAKE);
+    bool makes = !shared && wp__op_has(op, WP__SQL_LEASE_MAKE);
     bool told = self->step == LOOKED || (self->step == ACQUIRED && self->found);
     if (self->found && (self->info.granted || wp__lease_info_is_taken(&self->info)))
         return WP_OK;
@@ -104,7 +102,7 @@ static wp_status acquire_next(wp__lease_op *self, wp_error **err)
             use_verb(self, WP__LEASE_GET, LOOKED, WP__LEASE_COLUMNS);
     } else if (told && self->tries >= TRIES_MAX) {
         return self->found ? WP_OK : fail_unsteady(err);
-    } else if (self->step != EXPIRED && shared && engine_has(op, WP__SQL_SEMAPHORE_EXPIRE)) {
+    } else if (self->step != EXPIRED && shared && wp__op_has(op, WP__SQL_SEMAPHORE_EXPIRE)) {
         use(self, EXPIRED, WP__SQL_SEMAPHORE_EXPIRE, 0);
     } else {
         self->tries++;

@@ -10,7 +10,8 @@ enum {
     LOOK_MAX_US = 1000000, /* between looks at the clock */
     RETRY_MIN_US = 20000,
     IDLE_US = 10000000, /* then the connection is closed */
-    CLEAN_US = 600000000
+    CLEAN_US = 600000000,
+    CLOCK_SET_GRACE_US = 5000000 /* for keepers to renew after the wall clock was set */
 };
 
 /* ---- lists -------------------------------------------------------------------------------- */
@@ -196,9 +197,12 @@ static bool round_take(round *r, wp__leases *leases, int64_t now, int64_t *next)
     return r->items[0] || r->items[1];
 }
 
-/* The wall clock was set: leases that end by it are renewed at once. @locks mutex */
+/* The wall clock was set: leases that end by it are renewed at once, and none is cleaned away before others
+ * have done so too. @locks mutex */
 static void renew_all(wp__leases *leases, int64_t now)
 {
+    if (leases->clean_at < now + CLOCK_SET_GRACE_US)
+        leases->clean_at = now + CLOCK_SET_GRACE_US;
     for (wp_lease *lease = leases->held.first; lease; lease = lease->next)
         lease->renew_at = now;
 }
@@ -304,7 +308,8 @@ static void renew(wp__leases *leases, wp_lease_kind kind, wp__lease_item *items,
 
 /* ---- the thread --------------------------------------------------------------------------- */
 
-/* A batch of what nobody has held for long. */
+/* A batch of what nobody has held for long, by the wall clock as it was when it was last found not to have
+ * been set: it may be set at any moment. */
 static void clean(wp__leases *leases, int64_t now)
 {
     bool full = false;
@@ -313,6 +318,7 @@ static void clean(wp__leases *leases, int64_t now)
         wp__lease_op op;
         wp__lease_op_init(&op, leases->store, WP__LEASE_CLEAN, (wp_lease_kind)kind);
         op.keep_us = wp__store_config(leases->store)->lease_keep_ms * 1000;
+        op.by_us = leases->clock_offset + wp__clock_mono_us(leases->clock);
         if (connect(leases, NULL) == WP_OK && wp__conn_run(leases->conn, &op.base, NULL) == WP_OK)
             full = full || op.base.result_count >= WP__LEASE_CLEAN_BATCH;
         wp__op_fini(&op.base);

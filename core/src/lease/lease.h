@@ -67,6 +67,7 @@ typedef struct wp__lease_op {
     int64_t duration_us;
     int64_t limit;
     int64_t keep_us;
+    int64_t by_us;         /* what is over by then, where the host's clock decides; 0: by now */
     wp__lease_item *items; /* to keep, in the order of their fences; borrowed */
     size_t item_count;
     char *owned[2];

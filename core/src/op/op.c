@@ -42,6 +42,11 @@ void wp__op_use(wp_op *op, wp__sql_id statement, size_t columns)
     op->pending = true;
 }
 
+bool wp__op_has(const wp_op *op, wp__sql_id statement)
+{
+    return op->engine->statements[statement].text != NULL;
+}
+
 wp__sql_id wp__queue_sql_id(const wp__queue *queue, wp__queue_sql statement)
 {
     return (wp__sql_id)(queue->first_sql + (size_t)statement);
@@ -92,8 +97,13 @@ void wp__op_set_id(wp_op *op, wp__param param, const wp_id *id)
 
 void wp__op_set_now(wp_op *op)
 {
+    wp__op_set_now_at(op, wp__store_now_us(op->store));
+}
+
+void wp__op_set_now_at(wp_op *op, int64_t now_us)
+{
     if (wp__store_has_host_clock(op->store))
-        wp__op_set_int(op, WP__P_NOW, wp__store_now_us(op->store));
+        wp__op_set_int(op, WP__P_NOW, now_us);
     else
         wp__op_set_null(op, WP__P_NOW);
 }

@@ -90,6 +90,8 @@ void wp__op_fini(wp_op *op);
 
 /* For next(): the statement to run and the number of its columns (0: returns no rows). */
 void wp__op_use(wp_op *op, wp__sql_id statement, size_t columns);
+/* Whether the engine has this statement. */
+bool wp__op_has(const wp_op *op, wp__sql_id statement);
 /* The same, for the queue's copy of a statement that all queues have. */
 void wp__op_use_queue(wp_op *op, wp__queue_sql statement, size_t columns);
 wp__sql_id wp__queue_sql_id(const wp__queue *queue, wp__queue_sql statement);
@@ -103,6 +105,8 @@ void wp__op_set_bytes(wp_op *op, wp__param param, const void *data, size_t len);
 void wp__op_set_id(wp_op *op, wp__param param, const wp_id *id);
 /* The parameter `now`: the database's time. Null where the server knows it better. */
 void wp__op_set_now(wp_op *op);
+/* The same, with what the host's clock said, where that is the one that decides. */
+void wp__op_set_now_at(wp_op *op, int64_t now_us);
 
 /* For row(): read a column; the wrong type is an internal error, or a foreign hand in the tables. */
 wp_status wp__column_int(int64_t *out, const wp__value *value, wp_error **err);

@@ -9,7 +9,7 @@
 
 bool wp__aside_is_possible(const wp_op *op)
 {
-    return op->engine->statements[wp__queue_sql_id(op->queue, WP__QUEUE_SET_ASIDE)].text != NULL;
+    return wp__op_has(op, wp__queue_sql_id(op->queue, WP__QUEUE_SET_ASIDE));
 }
 
 wp_status wp__aside_add(wp__aside *aside, int64_t seq, const char *column, wp_error **err)

@@ -71,20 +71,11 @@ static wp_status use_group(wp__reap_op *self, wp_error **err)
     return WP_OK;
 }
 
-/* By the caller's clock where it decides; else the server's. */
-static void set_now(wp_op *op, int64_t now_us)
-{
-    if (wp__store_has_host_clock(op->store))
-        wp__op_set_int(op, WP__P_NOW, now_us);
-    else
-        wp__op_set_null(op, WP__P_NOW);
-}
-
 static wp_status reap_next(wp_op *op, wp_error **err)
 {
     wp__reap_op *self = (wp__reap_op *)op;
     if (self->phase == PHASE_START) {
-        set_now(op, self->now_us);
+        wp__op_set_now_at(op, self->now_us);
         wp__op_set_int(op, WP__P_SINCE, self->since_us);
         wp__op_set_int(op, WP__P_BATCH, WP__REAP_PAGE);
         wp__op_set_text(op, WP__P_WORKER, self->worker);
@@ -235,7 +226,7 @@ static wp_status probe_next(wp_op *op, wp_error **err)
 {
     (void)err;
     if (((probe_op *)op)->step++ == 0) {
-        set_now(op, ((probe_op *)op)->now_us);
+        wp__op_set_now_at(op, ((probe_op *)op)->now_us);
         wp__op_set_int(op, WP__P_SINCE, ((probe_op *)op)->since_us);
         wp__op_use_queue(op, WP__QUEUE_REAP_PROBE, 1);
     }

@@ -8,7 +8,7 @@ bool wp__replay_use_next(wp_op *op, int *step)
                                           WP__QUEUE_REPLAY_END, WP__QUEUE_UNBLOCK};
     while (*step < (int)(sizeof steps / sizeof steps[0])) {
         const wp__queue_sql statement = steps[(*step)++];
-        if (!op->engine->statements[wp__queue_sql_id(op->queue, statement)].text)
+        if (!wp__op_has(op, wp__queue_sql_id(op->queue, statement)))
             continue; /* the engine works out what is blocked when it claims */
         wp__op_use_queue(op, statement, statement == WP__QUEUE_REPLAY_END ? 1 : 0);
         return true;
