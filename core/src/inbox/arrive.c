@@ -156,6 +156,9 @@ static void use_arrive(arrive_op *self)
     const size_t i = current(self);
     const wp_inbox_key *key = self->keys[i];
     wp_op *op = &self->base;
+    wp__sql_id statement = statements[self->kind];
+    if (!wp__op_has(op, statement)) /* one writer at a time: a check is enough */
+        statement = WP__SQL_INBOX_CHECK;
     wp__op_set_id(op, WP__P_ID, &self->results[i].own);
     wp__inbox_key_use(op, key);
     wp__op_set_text(op, WP__P_HASH, key->hash);
@@ -165,7 +168,7 @@ static void use_arrive(arrive_op *self)
         set_values(self, self->messages[i]);
     self->results[i].mismatch = 0;
     self->status = STATUS_TAKEN;
-    use(self, ARRIVE, statements[self->kind], 5);
+    use(self, ARRIVE, statement, 5);
 }
 
 static void use_settle(arrive_op *self)

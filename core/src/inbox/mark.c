@@ -95,7 +95,8 @@ static wp_status mark_next(wp_op *op, wp_error **err)
         wp__inbox_key_use(op, self->key);
         self->row_seen = false;
         self->step = HOLD;
-        wp__op_use(op, WP__SQL_INBOX_HOLD, 3);
+        wp__op_use(op, wp__op_has(op, WP__SQL_INBOX_HOLD) ? WP__SQL_INBOX_HOLD : WP__SQL_INBOX_FIND,
+                   3);
         return WP_OK;
     }
     if (self->step == HOLD)

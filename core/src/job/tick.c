@@ -146,7 +146,7 @@ static wp_status latest(plan *p, const wp_schedule *schedule, int64_t first_us, 
             continue;
         p->count = seen < keep ? seen : keep;
         if (seen > keep) { /* a ring: bring it in order */
-            int64_t ordered[RUNS_MAX];
+            int64_t ordered[RUNS_MAX] = {0};
             for (size_t i = 0; i < keep; i++)
                 ordered[i] = p->runs[(seen + i) % keep];
             memcpy(p->runs, ordered, keep * sizeof *ordered);
