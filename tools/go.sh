@@ -45,8 +45,8 @@ mkdir -p build/gopath/src
 ln -sfn "$root/bindings/go" build/gopath/src/waypost
 pgx() { # see bindings/go/tests/pgx_test.go
     cd "$root/build/gopath/src/waypost/tests"
-    GO111MODULE=off GOPATH=$root/build/gopath:/usr/share/gocode go test -tags "libsqlite3 pgx" -v -count=1 \
-        -timeout 300s -run Pgx .
+    WAYPOST_TEST_ENGINE=postgresql GO111MODULE=off GOPATH=$root/build/gopath:/usr/share/gocode \
+        go test -tags "libsqlite3 pgx" -v -count=1 -timeout 300s -run Pgx .
 }
 run "postgresql by pgx" env -C "$root" bash -c "$(declare -f pgx); root='$root' pgx"
 

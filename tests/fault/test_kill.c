@@ -336,6 +336,7 @@ static void test_app_killed__between_write_and_commit__orders_and_events_agree(v
         child app;
         (void)snprintf(first, sizeof first, "%d", round * ORDERS_A_ROUND);
         app = child_start("app", p->path, first);
+        MUST(child_hear(&app));
         kill_soon(&app);
     }
     MUST_OK(wp_worker_drain(&count, worker, PATIENCE_MS, &must_err));

@@ -61,11 +61,16 @@ int64_t wp__clock_mono_us(const wp_clock *clock)
     return wp__clock_is_manual(clock) ? atomic_load(&clock->mono) : wp__real_mono_us();
 }
 
-bool wp__clock_was_set(const wp_clock *clock, int64_t *offset)
+bool wp__clock_was_set(wp_clock *clock, int64_t *offset)
 {
     enum { SLACK_US = 500000 }; /* slewing and the time between two readings are less */
-    int64_t now = wp_clock_utc_us(clock) - wp__clock_mono_us(clock);
-    int64_t before = *offset;
+    int64_t now, before;
+    if (wp__clock_is_manual(clock)) /* not in the midst of an advance */
+        wp__mutex_lock(&clock->lock);
+    now = wp_clock_utc_us(clock) - wp__clock_mono_us(clock);
+    if (wp__clock_is_manual(clock))
+        wp__mutex_unlock(&clock->lock);
+    before = *offset;
     *offset = now;
     return before != 0 && (now - before > SLACK_US || before - now > SLACK_US);
 }

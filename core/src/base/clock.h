@@ -17,7 +17,7 @@ wp_clock *wp__clock_ref(wp_clock *clock);
 int64_t wp__clock_mono_us(const wp_clock *clock);
 bool wp__clock_is_manual(const wp_clock *clock);
 /* True if the wall clock was set since the last call with this *offset (0: the first call). */
-bool wp__clock_was_set(const wp_clock *clock, int64_t *offset);
+bool wp__clock_was_set(wp_clock *clock, int64_t *offset);
 /* Write `utc_us` as RFC 3339 with microseconds, "2026-11-28T01:02:03.456789Z"; times outside the
  * years 1 to 9999 become the nearest one inside. */
 void wp__clock_format_utc(char out[28], int64_t utc_us);

@@ -411,7 +411,7 @@ static wp_status round_once(wp__part *part, int64_t *deadline, bool *did, wp_err
     if (reconnected && part->unsure_until && (st = wp__recover_claims(part, err)) != WP_OK)
         return st;
     *deadline = part->next_reap;
-    if (part->state == WP__RUNNING && (st = wp__jobs_tick(part, now, deadline, err)) != WP_OK)
+    if ((st = wp__jobs_tick(part, now, deadline, err)) != WP_OK)
         return st;
     wp__mutex_lock(&part->worker->mutex);
     group = choose_group(part, now, &count, deadline);
