@@ -109,8 +109,12 @@ static const bool checked = false;
 
 int bed_run(const struct CMUnitTest *tests, size_t count)
 {
+    const char *only = getenv("WAYPOST_TEST_ENGINE");
     int failed = 0;
+    cmocka_set_test_filter(getenv("WAYPOST_TEST_FILTER"));
     for (size_t i = 0; i < engine_count; i++) {
+        if (only && strcmp(only, engines[i]->name) != 0)
+            continue;
         if (checked && engines[i]->unchecked)
             continue;
         current = engines[i];

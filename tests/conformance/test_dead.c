@@ -1,72 +1,140 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Conformance of dead letters and of the cleanup, for every queue alike. */
+#include <waypost/job.h>
+#include <waypost/timer.h>
+
 #include "bed.h"
 #include "inbox_bed.h"
 
-static const wp_source sources[] = {WP_SOURCE_OUTBOX, WP_SOURCE_INBOX};
+/* The calls that queues have alike. */
+typedef struct queue {
+    wp_source source;
+    wp_status (*claim)(wp_claim **, wp_store *, const wp_id *, const char *const *, size_t, int64_t,
+                       int64_t, wp_error **);
+    wp_status (*ack)(size_t *, wp_store *, wp_conn *, const wp_id *, const wp_id *, const int64_t *,
+                     size_t, const char *, wp_error **);
+    wp_status (*abandon)(size_t *, wp_store *, wp_conn *, const wp_id *, const wp_id *,
+                         const int64_t *, size_t, int64_t, const char *, wp_error **);
+    wp_status (*bury)(size_t *, wp_store *, wp_conn *, const wp_id *, const wp_id *,
+                      const int64_t *, size_t, const char *, wp_error **);
+    wp_status (*release)(size_t *, wp_store *, wp_conn *, const wp_id *, const wp_id *,
+                         const int64_t *, size_t, wp_error **);
+} queue;
+static const queue queues[] = {{WP_SOURCE_OUTBOX, wp_outbox_claim, wp_outbox_ack, wp_outbox_abandon,
+                                wp_outbox_fail, wp_outbox_release},
+                               {WP_SOURCE_INBOX, wp_inbox_claim, wp_inbox_ack, wp_inbox_abandon,
+                                wp_inbox_fail, wp_inbox_release},
+                               {WP_SOURCE_TIMER, wp_timer_claim, wp_timer_ack, wp_timer_abandon,
+                                wp_timer_fail, wp_timer_release},
+                               {WP_SOURCE_JOB, wp_job_run_claim, wp_job_run_ack, wp_job_run_abandon,
+                                wp_job_run_fail, wp_job_run_release}};
+static const queue *const outbox = &queues[0];
+static const queue *const inbox = &queues[1];
+
+static wp_id trigger(bed *b, const char *name, const char *topic)
+{
+    wp_job *job = NULL;
+    wp_id id;
+    WPT_OK(wp_job_new(&job, name, topic, "x", 1, WPT_ERR));
+    WPT_OK(wp_job_set_schedule(job, "@yearly", NULL, WPT_ERR));
+    WPT_OK(wp_job_put(b->store, job, WPT_ERR));
+    WPT_OK(wp_job_trigger(&id, b->store, name, WPT_ERR));
+    wp_job_free(job);
+    return id;
+}
 
 /* Send one to a queue; its id. */
-static wp_id send(bed *b, wp_source source, const char *name, const char *topic)
+static wp_id send(bed *b, const queue *q, const char *name, const char *topic)
 {
-    if (source == WP_SOURCE_OUTBOX)
+    wp_message *message;
+    wp_id id;
+    if (q->source == WP_SOURCE_OUTBOX)
         return wpt_enqueue(b->store, topic, name);
-    (void)ib_enqueue(b->store, NULL, "src", name, topic, name);
-    return ib_id(b->store, "src", name);
+    if (q->source == WP_SOURCE_JOB)
+        return trigger(b, name, topic);
+    if (q->source == WP_SOURCE_INBOX) {
+        (void)ib_enqueue(b->store, NULL, "src", name, topic, name);
+        return ib_id(b->store, "src", name);
+    }
+    message = wpt_message(topic, name);
+    WPT_OK(wp_timer_schedule(&id, NULL, b->store, NULL, message, WPT_ERR));
+    wp_message_free(message);
+    return id;
 }
 
-static wp_claim *claim_all(bed *b, wp_source source)
+static wp_claim *claim_all(bed *b, const queue *q)
 {
-    return source == WP_SOURCE_OUTBOX ? wpt_claim(b->store, 1, 100, 1000)
-                                      : ib_claim(b->store, 1, 100, 1000);
+    const wp_id owner = wpt_owner(1);
+    wp_claim *claim = NULL;
+    WPT_OK(q->claim(&claim, b->store, &owner, NULL, 0, 100, 1000, WPT_ERR));
+    return claim;
 }
 
-/* Claim what there is; the number. */
-static size_t claimable(bed *b, wp_source source)
+/* How many a claim would give now; they are given back. */
+static size_t claimable(bed *b, const queue *q)
 {
-    return source == WP_SOURCE_OUTBOX ? wpt_claimable(b->store) : ib_claimable(b->store);
+    const wp_id owner = wpt_owner(1);
+    wp_claim *claim = claim_all(b, q);
+    const size_t count = wp_claim_count(claim);
+    for (size_t i = 0; i < count; i++)
+        WPT_OK(q->release(NULL, b->store, NULL, &owner, wp_received_id(wp_claim_at(claim, i)), NULL,
+                          1, WPT_ERR));
+    wp_claim_free(claim);
+    return count;
 }
 
-static void bury(bed *b, wp_source source, const wp_id *id, const char *reason)
+static void bury(bed *b, const queue *q, const wp_id *id, const char *reason)
 {
     const wp_id owner = wpt_owner(1);
     size_t changed = 0;
-    wp_claim_free(claim_all(b, source));
-    if (source == WP_SOURCE_OUTBOX)
-        WPT_OK(wp_outbox_fail(&changed, b->store, NULL, &owner, id, NULL, 1, reason, WPT_ERR));
-    else
-        WPT_OK(wp_inbox_fail(&changed, b->store, NULL, &owner, id, NULL, 1, reason, WPT_ERR));
+    wp_claim_free(claim_all(b, q));
+    WPT_OK(q->bury(&changed, b->store, NULL, &owner, id, NULL, 1, reason, WPT_ERR));
     assert_int_equal(changed, 1);
     wpt_advance_ms(b->clock, 1);
 }
 
-static void ack(bed *b, wp_source source, const wp_id *id)
+static void ack(bed *b, const queue *q, const wp_id *id)
 {
     const wp_id owner = wpt_owner(1);
     size_t changed = 0;
-    wp_claim_free(claim_all(b, source));
-    if (source == WP_SOURCE_OUTBOX)
-        WPT_OK(wp_outbox_ack(&changed, b->store, NULL, &owner, id, NULL, 1, NULL, WPT_ERR));
-    else
-        WPT_OK(wp_inbox_ack(&changed, b->store, NULL, &owner, id, NULL, 1, NULL, WPT_ERR));
+    wp_claim_free(claim_all(b, q));
+    WPT_OK(q->ack(&changed, b->store, NULL, &owner, id, NULL, 1, NULL, WPT_ERR));
     assert_int_equal(changed, 1);
 }
 
-static size_t count(bed *b, wp_source source, const wp_dead_filter *filter)
+/* Whether the queue still knows it. */
+static bool knows(bed *b, const queue *q, const wp_id *id)
+{
+    wp_outbox_info *info = NULL;
+    wp_job_runs *runs = NULL;
+    const wp_status st =
+        q->source == WP_SOURCE_OUTBOX  ? wp_outbox_get(&info, b->store, id, WPT_ERR)
+        : q->source == WP_SOURCE_INBOX ? wp_inbox_get_by_id(&info, b->store, id, WPT_ERR)
+        : q->source == WP_SOURCE_TIMER ? wp_timer_get(&info, b->store, id, WPT_ERR)
+                                       : wp_job_run_get(&runs, b->store, id, WPT_ERR);
+    assert_true(st == WP_OK || st == WP_E_NOT_FOUND);
+    wp_outbox_info_free(info);
+    wp_job_runs_free(runs);
+    return st == WP_OK;
+}
+
+static size_t count(bed *b, const queue *q, const wp_dead_filter *filter)
 {
     wp_dead_list *list = NULL;
     size_t n;
-    WPT_OK(wp_dead_list_read(&list, b->store, source, filter, NULL, WP_DEAD_PAGE_MAX, WPT_ERR));
+    WPT_OK(wp_dead_list_read(&list, b->store, q->source, filter, NULL, WP_DEAD_PAGE_MAX, WPT_ERR));
     n = wp_dead_list_count(list);
     wp_dead_list_free(list);
     return n;
 }
 
+/* scenario: DED-001 */
 /* proves: DLQ-001 */
 static void test_dead__listed_by_pages_and_filters__are_those_that_died(void **state)
 {
     bed *b = *state;
-    for (size_t s = 0; s < WPT_COUNT(sources); s++) {
-        const wp_source source = sources[s];
+    for (size_t s = 0; s < WPT_COUNT(queues); s++) {
+        const queue *q = &queues[s];
         wp_dead_filter *filter = NULL;
         wp_dead_list *page = NULL, *next = NULL;
         const int64_t from = wp_clock_utc_us(b->clock);
@@ -74,10 +142,10 @@ static void test_dead__listed_by_pages_and_filters__are_those_that_died(void **s
         for (size_t i = 0; i < 5; i++) {
             char name[8];
             (void)snprintf(name, sizeof name, "m%zu", i);
-            ids[i] = send(b, source, name, i % 2 ? "odd" : "even");
-            bury(b, source, &ids[i], i < 2 ? "broken pipe" : "no such order");
+            ids[i] = send(b, q, name, i % 2 ? "odd" : "even");
+            bury(b, q, &ids[i], i < 2 ? "broken pipe" : "no such order");
         }
-        WPT_OK(wp_dead_list_read(&page, b->store, source, NULL, NULL, 3, WPT_ERR));
+        WPT_OK(wp_dead_list_read(&page, b->store, q->source, NULL, NULL, 3, WPT_ERR));
         assert_int_equal(wp_dead_list_count(page), 3);
         for (size_t i = 0; i < 3; i++) {
             const wp_outbox_info *info = wp_dead_list_at(page, i);
@@ -88,25 +156,25 @@ static void test_dead__listed_by_pages_and_filters__are_those_that_died(void **s
                                 i < 2 ? "broken pipe" : "no such order");
         }
         assert_null(wp_dead_list_at(page, 3));
-        WPT_OK(wp_dead_list_read(&next, b->store, source, NULL, page, 3, WPT_ERR));
+        WPT_OK(wp_dead_list_read(&next, b->store, q->source, NULL, page, 3, WPT_ERR));
         assert_int_equal(wp_dead_list_count(next), 2);
         wp_dead_list_free(page);
         wp_dead_list_free(next);
         WPT_OK(wp_dead_filter_new(&filter, WPT_ERR));
-        assert_int_equal(count(b, source, filter), 5);
+        assert_int_equal(count(b, q, filter), 5);
         WPT_OK(wp_dead_filter_set_topic(filter, "odd", WPT_ERR));
-        assert_int_equal(count(b, source, filter), 2);
+        assert_int_equal(count(b, q, filter), 2);
         WPT_OK(wp_dead_filter_set_reason(filter, "pipe", WPT_ERR));
-        assert_int_equal(count(b, source, filter), 1);
+        assert_int_equal(count(b, q, filter), 1);
         WPT_OK(wp_dead_filter_set_topic(filter, NULL, WPT_ERR));
-        assert_int_equal(count(b, source, filter), 2);
+        assert_int_equal(count(b, q, filter), 2);
         WPT_OK(wp_dead_filter_set_reason(filter, NULL, WPT_ERR));
         WPT_OK(wp_dead_filter_set_time_us(filter, from + 1000, from + 3000, WPT_ERR));
-        assert_int_equal(count(b, source, filter), 3);
+        assert_int_equal(count(b, q, filter), 3);
         WPT_OK(wp_dead_filter_set_ids(filter, ids, 2, WPT_ERR));
-        assert_int_equal(count(b, source, filter), 1);
+        assert_int_equal(count(b, q, filter), 1);
         WPT_OK(wp_dead_filter_set_ids(filter, NULL, 0, WPT_ERR));
-        assert_int_equal(count(b, source, filter), 3);
+        assert_int_equal(count(b, q, filter), 3);
         WPT_STATUS(wp_dead_filter_set_time_us(filter, 2, 1, WPT_ERR), WP_E_RANGE);
         wp_dead_filter_free(filter);
     }
@@ -118,6 +186,7 @@ static void test_dead__listed_by_pages_and_filters__are_those_that_died(void **s
                WP_E_RANGE);
 }
 
+/* scenario: DED-002 */
 /* proves: DLQ-001 */
 static void test_dead__replayed__are_ready_with_no_attempts_and_recorded(void **state)
 {
@@ -125,68 +194,96 @@ static void test_dead__replayed__are_ready_with_no_attempts_and_recorded(void **
     wpt_log log;
     wpt_log_init(&log);
     ib_reopen_logged(b, &log, "info");
-    for (size_t s = 0; s < WPT_COUNT(sources); s++) {
-        const wp_source source = sources[s];
+    for (size_t s = 0; s < WPT_COUNT(queues); s++) {
+        const queue *q = &queues[s];
         size_t replayed = 0;
         wp_claim *claim;
         int64_t claim_number = 0;
-        const wp_id id = send(b, source, "1", "t");
+        const wp_id id = send(b, q, "1", "t");
         const wp_id owner = wpt_owner(1);
-        claim = claim_all(b, source);
-        if (source == WP_SOURCE_OUTBOX)
-            WPT_OK(wp_outbox_abandon(NULL, b->store, NULL, &owner, &id, NULL, 1, 1, "x", WPT_ERR));
-        else
-            WPT_OK(wp_inbox_abandon(NULL, b->store, NULL, &owner, &id, NULL, 1, 1, "x", WPT_ERR));
+        claim = claim_all(b, q);
+        WPT_OK(q->abandon(NULL, b->store, NULL, &owner, &id, NULL, 1, 1, "x", WPT_ERR));
         claim_number = wp_received_claim_number(wp_claim_at(claim, 0));
         wp_claim_free(claim);
         wpt_advance_ms(b->clock, 1);
-        bury(b, source, &id, "broken");
-        assert_int_equal(claimable(b, source), 0);
-        WPT_OK(wp_dead_replay(&replayed, b->store, source, NULL, 10, 0, "me", WPT_ERR));
+        bury(b, q, &id, "broken");
+        assert_int_equal(claimable(b, q), 0);
+        WPT_OK(wp_dead_replay(&replayed, b->store, q->source, NULL, 10, 0, "me", WPT_ERR));
         assert_int_equal(replayed, 1);
-        assert_int_equal(count(b, source, NULL), 0);
-        claim = claim_all(b, source);
+        assert_int_equal(count(b, q, NULL), 0);
+        claim = claim_all(b, q);
         assert_int_equal(wp_claim_count(claim), 1);
         assert_int_equal(wp_received_attempt(wp_claim_at(claim, 0)), 0);
         assert_true(wp_received_claim_number(wp_claim_at(claim, 0)) > claim_number + 1);
         wp_claim_free(claim);
-        ack(b, source, &id);
-        WPT_OK(wp_dead_replay(&replayed, b->store, source, NULL, 10, 0, NULL, WPT_ERR));
+        ack(b, q, &id);
+        WPT_OK(wp_dead_replay(&replayed, b->store, q->source, NULL, 10, 0, NULL, WPT_ERR));
         assert_int_equal(replayed, 0);
     }
-    assert_int_equal(wpt_log_count(&log, "info", "replayed", "\"By\":\"me\""), 2);
+    assert_int_equal(wpt_log_count(&log, "info", "replayed", "\"By\":\"me\""), WPT_COUNT(queues));
     ib_close_logged(b, &log);
 }
 
+/* scenario: DED-002 */
 /* proves: DLQ-001 */
 static void test_dead__replayed_at_a_rate__come_due_one_after_the_other(void **state)
 {
     bed *b = *state;
-    for (size_t s = 0; s < WPT_COUNT(sources); s++) {
-        const wp_source source = sources[s];
+    for (size_t s = 0; s < WPT_COUNT(queues); s++) {
+        const queue *q = &queues[s];
         size_t replayed = 0;
         for (size_t i = 0; i < 4; i++) {
             char name[8];
             wp_id id;
             (void)snprintf(name, sizeof name, "m%zu", i);
-            id = send(b, source, name, "t");
-            bury(b, source, &id, "broken");
+            id = send(b, q, name, "t");
+            bury(b, q, &id, "broken");
         }
-        WPT_OK(wp_dead_replay(&replayed, b->store, source, NULL, 3, 2, NULL, WPT_ERR));
+        WPT_OK(wp_dead_replay(&replayed, b->store, q->source, NULL, 3, 2, NULL, WPT_ERR));
         assert_int_equal(replayed, 3);
-        assert_int_equal(count(b, source, NULL), 1);
+        assert_int_equal(count(b, q, NULL), 1);
         for (size_t due = 1; due <= 3; due++) {
-            assert_int_equal(claimable(b, source), due);
+            assert_int_equal(claimable(b, q), due);
             wpt_advance_ms(b->clock, 499);
-            assert_int_equal(claimable(b, source), due);
+            assert_int_equal(claimable(b, q), due);
             wpt_advance_ms(b->clock, 1);
         }
-        assert_int_equal(claimable(b, source), 3);
+        assert_int_equal(claimable(b, q), 3);
     }
     WPT_STATUS(wp_dead_replay(NULL, b->store, WP_SOURCE_OUTBOX, NULL, 0, 0, NULL, WPT_ERR),
                WP_E_RANGE);
     WPT_STATUS(wp_dead_replay(NULL, b->store, WP_SOURCE_OUTBOX, NULL, 1, -1, NULL, WPT_ERR),
                WP_E_RANGE);
+}
+
+static wp_outcome count_call(wp_delivery *delivery, void *user)
+{
+    assert_int_equal(wp_received_attempt(wp_delivery_message(delivery)), 0);
+    ++*(int *)user;
+    return WP_OUTCOME_DONE;
+}
+
+/* scenario: DED-002 */
+/* proves: DLQ-001 */
+static void test_dead__replayed__reach_their_handler_again(void **state)
+{
+    bed *b = *state;
+    for (size_t s = 0; s < WPT_COUNT(queues); s++) {
+        const queue *q = &queues[s];
+        const wp_id id = send(b, q, "1", "t");
+        wp_worker *worker = NULL;
+        int calls = 0;
+        bury(b, q, &id, "broken");
+        WPT_OK(wp_worker_new(&worker, b->store, NULL, WPT_ERR));
+        WPT_OK(wp_worker_handle(worker, q->source, "t", count_call, &calls, NULL, WPT_ERR));
+        WPT_OK(wp_worker_drain(NULL, worker, 60000, WPT_ERR));
+        assert_int_equal(calls, 0);
+        WPT_OK(wp_dead_replay(NULL, b->store, q->source, NULL, 1, 0, NULL, WPT_ERR));
+        WPT_OK(wp_worker_drain(NULL, worker, 60000, WPT_ERR));
+        assert_int_equal(calls, 1);
+        assert_int_equal(count(b, q, NULL), 0);
+        wp_worker_free(worker);
+    }
 }
 
 /* Messages with an ordering key run one at a time, in their order, also when they come back. */
@@ -200,18 +297,18 @@ static void test_dead__replayed_with_an_ordering_key__run_one_at_a_time(void **s
         WPT_OK(wp_message_set_ordering_key(m, "k", WPT_ERR));
         ids[i] = wpt_send(b->store, NULL, m);
     }
-    bury(b, WP_SOURCE_OUTBOX, &ids[0], "broken");
-    bury(b, WP_SOURCE_OUTBOX, &ids[1], "broken");
+    bury(b, outbox, &ids[0], "broken");
+    bury(b, outbox, &ids[1], "broken");
     WPT_OK(wp_dead_replay(NULL, b->store, WP_SOURCE_OUTBOX, NULL, 10, 0, NULL, WPT_ERR));
     for (int round = 0; round < 3; round++) {
-        wp_claim *claim = claim_all(b, WP_SOURCE_OUTBOX);
+        wp_claim *claim = claim_all(b, outbox);
         const wp_id owner = wpt_owner(1);
         assert_int_equal(wp_claim_count(claim), 1);
         WPT_OK(wp_outbox_ack(NULL, b->store, NULL, &owner, wp_received_id(wp_claim_at(claim, 0)),
                              NULL, 1, NULL, WPT_ERR));
         wp_claim_free(claim);
     }
-    assert_int_equal(claimable(b, WP_SOURCE_OUTBOX), 0);
+    assert_int_equal(claimable(b, outbox), 0);
     assert_int_equal(wpt_stat(b->store, "t", WP_STAT_DONE), 3);
 }
 
@@ -224,45 +321,45 @@ static void test_dead__replayed_while_its_unique_key_is_taken__stays_dead(void *
     wp_id id;
     WPT_OK(wp_message_set_unique_key(m, "u", WPT_ERR));
     WPT_OK(wp_outbox_enqueue(&id, NULL, b->store, NULL, m, WPT_ERR));
-    bury(b, WP_SOURCE_OUTBOX, &id, "broken");
+    bury(b, outbox, &id, "broken");
     (void)wpt_send(b->store, NULL, m);
     WPT_OK(wp_dead_replay(&replayed, b->store, WP_SOURCE_OUTBOX, NULL, 10, 0, NULL, WPT_ERR));
     assert_int_equal(replayed, 0);
-    assert_int_equal(count(b, WP_SOURCE_OUTBOX, NULL), 1);
-    assert_int_equal(claimable(b, WP_SOURCE_OUTBOX), 1);
+    assert_int_equal(count(b, outbox, NULL), 1);
+    assert_int_equal(claimable(b, outbox), 1);
 }
 
+/* scenario: DED-003 */
 /* proves: DLQ-001 */
 static void test_dead__purged__are_gone_and_nothing_else_is(void **state)
 {
     bed *b = *state;
-    for (size_t s = 0; s < WPT_COUNT(sources); s++) {
-        const wp_source source = sources[s];
+    for (size_t s = 0; s < WPT_COUNT(queues); s++) {
+        const queue *q = &queues[s];
         size_t purged = 0;
         wp_dead_filter *filter = NULL;
-        const wp_id done = send(b, source, "done", "t");
+        const wp_id done = send(b, q, "done", "t");
         wp_id dead[2];
-        ack(b, source, &done);
-        dead[0] = send(b, source, "a", "t");
-        bury(b, source, &dead[0], "broken");
-        dead[1] = send(b, source, "b", "t");
-        bury(b, source, &dead[1], "broken");
-        (void)send(b, source, "ready", "t");
+        ack(b, q, &done);
+        dead[0] = send(b, q, "a", "t");
+        bury(b, q, &dead[0], "broken");
+        dead[1] = send(b, q, "b", "t");
+        bury(b, q, &dead[1], "broken");
+        (void)send(b, q, "ready", "t");
         WPT_OK(wp_dead_filter_new(&filter, WPT_ERR));
         WPT_OK(wp_dead_filter_set_ids(filter, dead, 1, WPT_ERR));
-        WPT_OK(wp_dead_purge(&purged, b->store, source, filter, 10, WPT_ERR));
+        WPT_OK(wp_dead_purge(&purged, b->store, q->source, filter, 10, WPT_ERR));
         assert_int_equal(purged, 1);
-        assert_int_equal(count(b, source, NULL), 1);
-        WPT_OK(wp_dead_purge(&purged, b->store, source, NULL, 10, WPT_ERR));
+        assert_int_equal(count(b, q, NULL), 1);
+        WPT_OK(wp_dead_purge(&purged, b->store, q->source, NULL, 10, WPT_ERR));
         assert_int_equal(purged, 1);
-        assert_int_equal(count(b, source, NULL), 0);
-        assert_int_equal(claimable(b, source), 1);
-        if (source == WP_SOURCE_INBOX) {
+        assert_int_equal(count(b, q, NULL), 0);
+        assert_int_equal(claimable(b, q), 1);
+        assert_true(knows(b, q, &done));
+        assert_false(knows(b, q, &dead[0]));
+        if (q == inbox) {
             assert_int_equal(ib_check(b->store, NULL, "src", "done"), WP_INBOX_DONE);
             assert_int_equal(ib_check(b->store, NULL, "src", "a"), WP_INBOX_NEW);
-        } else {
-            assert_int_equal(wpt_status_of(b->store, &done), WP_MESSAGE_DONE);
-            bed_has_no(b, &dead[0]);
         }
         wp_dead_filter_free(filter);
     }
@@ -270,6 +367,7 @@ static void test_dead__purged__are_gone_and_nothing_else_is(void **state)
 
 /* ---- cleanup ------------------------------------------------------------------------------ */
 
+/* scenario: DED-004 */
 /* proves: IBX-098..101 */
 static void test_cleanup__of_what_is_done__leaves_all_else(void **state)
 {
@@ -280,15 +378,15 @@ static void test_cleanup__of_what_is_done__leaves_all_else(void **state)
     assert_int_equal(ib_check(b->store, NULL, "src", "seen"), WP_INBOX_NEW);
     assert_int_equal(ib_check(b->store, NULL, "src", "dead"), WP_INBOX_NEW);
     WPT_OK(wp_inbox_mark_dead(b->store, NULL, dead, NULL, WPT_ERR));
-    id = send(b, WP_SOURCE_INBOX, "old", "t");
-    ack(b, WP_SOURCE_INBOX, &id);
-    id = send(b, WP_SOURCE_INBOX, "repeated", "t");
-    ack(b, WP_SOURCE_INBOX, &id);
+    id = send(b, inbox, "old", "t");
+    ack(b, inbox, &id);
+    id = send(b, inbox, "repeated", "t");
+    ack(b, inbox, &id);
     wpt_advance_ms(b->clock, 10000);
     assert_int_equal(ib_check(b->store, NULL, "src", "repeated"), WP_INBOX_DONE);
-    id = send(b, WP_SOURCE_INBOX, "young", "t");
-    ack(b, WP_SOURCE_INBOX, &id);
-    (void)send(b, WP_SOURCE_INBOX, "ready", "t");
+    id = send(b, inbox, "young", "t");
+    ack(b, inbox, &id);
+    (void)send(b, inbox, "ready", "t");
     WPT_OK(wp_cleanup(&removed, b->store, WP_SOURCE_INBOX, 10001, WPT_ERR));
     assert_int_equal(removed, 0);
     WPT_OK(wp_cleanup(&removed, b->store, WP_SOURCE_INBOX, 10000, WPT_ERR));
@@ -300,13 +398,42 @@ static void test_cleanup__of_what_is_done__leaves_all_else(void **state)
     assert_int_equal(removed, 2);
     assert_int_equal(ib_status(b->store, "src", "seen"), WP_MESSAGE_SEEN);
     assert_int_equal(ib_status(b->store, "src", "dead"), WP_MESSAGE_FAILED);
-    assert_int_equal(claimable(b, WP_SOURCE_INBOX), 1);
+    assert_int_equal(claimable(b, inbox), 1);
     assert_int_equal(ib_check(b->store, NULL, "src", "old"), WP_INBOX_NEW);
     WPT_STATUS(wp_cleanup(NULL, b->store, WP_SOURCE_INBOX, -1, WPT_ERR), WP_E_RANGE);
     wp_inbox_key_free(dead);
 }
 
+/* Of each queue alike: old and done goes; dead, young or unfinished stays. */
+/* scenario: DED-004 */
+/* proves: IBX-098, IBX-099, JOB-016 */
+static void test_cleanup__of_each_queue__removes_what_was_done_long_ago(void **state)
+{
+    bed *b = *state;
+    for (size_t s = 0; s < WPT_COUNT(queues); s++) {
+        const queue *q = &queues[s];
+        size_t removed = 9;
+        wp_id old, dead, young, ready;
+        old = send(b, q, "old", "t");
+        ack(b, q, &old);
+        dead = send(b, q, "dead", "t");
+        bury(b, q, &dead, "broken");
+        wpt_advance_ms(b->clock, 5000);
+        young = send(b, q, "young", "t");
+        ack(b, q, &young);
+        ready = send(b, q, "ready", "t");
+        WPT_OK(wp_cleanup(&removed, b->store, q->source, 5000, WPT_ERR));
+        assert_int_equal(removed, 1);
+        assert_false(knows(b, q, &old));
+        assert_true(knows(b, q, &dead));
+        assert_true(knows(b, q, &young));
+        assert_true(knows(b, q, &ready));
+        assert_int_equal(claimable(b, q), 1);
+    }
+}
+
 /* More than a batch, behind rows that stay. */
+/* scenario: DED-004 */
 /* proves: IBX-101 */
 static void test_cleanup__of_more_than_a_batch__removes_all_of_it(void **state)
 {
@@ -321,8 +448,8 @@ static void test_cleanup__of_more_than_a_batch__removes_all_of_it(void **state)
     wp_id dead;
     assert_non_null(messages);
     assert_non_null(ids);
-    dead = send(b, WP_SOURCE_OUTBOX, "dead", "t");
-    bury(b, WP_SOURCE_OUTBOX, &dead, "broken");
+    dead = send(b, outbox, "dead", "t");
+    bury(b, outbox, &dead, "broken");
     for (size_t i = 0; i < COUNT; i++)
         messages[i] = m;
     WPT_OK(wp_outbox_enqueue_many(ids, NULL, b->store, NULL, messages, COUNT, WPT_ERR));
@@ -331,7 +458,7 @@ static void test_cleanup__of_more_than_a_batch__removes_all_of_it(void **state)
     assert_int_equal(changed, COUNT);
     WPT_OK(wp_cleanup(&removed, b->store, WP_SOURCE_OUTBOX, 0, WPT_ERR));
     assert_int_equal(removed, COUNT);
-    assert_int_equal(count(b, WP_SOURCE_OUTBOX, NULL), 1);
+    assert_int_equal(count(b, outbox, NULL), 1);
     wp_message_free(m);
     free(messages);
     free(ids);
@@ -342,11 +469,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         BED_TEST(test_dead__listed_by_pages_and_filters__are_those_that_died),
         BED_TEST(test_dead__replayed__are_ready_with_no_attempts_and_recorded),
+        BED_TEST(test_dead__replayed__reach_their_handler_again),
         BED_TEST(test_dead__replayed_at_a_rate__come_due_one_after_the_other),
         BED_TEST(test_dead__replayed_with_an_ordering_key__run_one_at_a_time),
         BED_TEST(test_dead__replayed_while_its_unique_key_is_taken__stays_dead),
         BED_TEST(test_dead__purged__are_gone_and_nothing_else_is),
         BED_TEST(test_cleanup__of_what_is_done__leaves_all_else),
+        BED_TEST(test_cleanup__of_each_queue__removes_what_was_done_long_ago),
         BED_TEST(test_cleanup__of_more_than_a_batch__removes_all_of_it),
     };
     return bed_run(tests, WPT_COUNT(tests));

@@ -17,6 +17,7 @@ static char *repeat(const char *text, size_t count)
     return out;
 }
 
+/* scenario: INB-003 */
 /* proves: IBX-009, IBX-010, IBX-016, IBX-017 */
 static void test_key__null_or_empty__is_refused(void **state)
 {
@@ -32,6 +33,7 @@ static void test_key__null_or_empty__is_refused(void **state)
 }
 
 /* Exactly 255 UTF-16 code units pass, whatever they are made of, and 256 fail before any SQL. */
+/* scenario: INB-003 */
 /* proves: IBX-011, IBX-012, IBX-020 */
 static void test_lengths__at_their_limits__255_passes_and_256_fails(void **state)
 {
@@ -67,6 +69,7 @@ static void test_lengths__at_their_limits__255_passes_and_256_fails(void **state
     }
 }
 
+/* scenario: INB-003, INB-005 */
 /* proves: IBX-015, IBX-018, IBX-019 */
 static void test_message__null_or_empty__as_it_may_be(void **state)
 {
@@ -121,6 +124,7 @@ static void test_calls__bad_arguments__are_named_and_change_nothing(void **state
 
 /* ---- the check ---------------------------------------------------------------------------- */
 
+/* scenario: INB-001 */
 /* proves: IBX-001, IBX-002, IBX-004..006 */
 static void test_check__of_a_message__is_new_once_and_then_seen(void **state)
 {
@@ -133,6 +137,7 @@ static void test_check__of_a_message__is_new_once_and_then_seen(void **state)
     assert_int_equal(ib_claimable(b->store), 0);
 }
 
+/* scenario: INB-001 */
 /* proves: IBX-002, IBX-003, IBX-028 */
 static void test_check__of_a_message_that_is_done__says_so(void **state)
 {
@@ -173,6 +178,7 @@ static void test_arrivals__at_different_times__first_and_last_are_kept(void **st
 /* ---- keys --------------------------------------------------------------------------------- */
 
 /* Byte for byte: none of these is another one, and no delimiter can be mistaken. */
+/* scenario: INB-002 */
 /* proves: IBX-001, IBX-021, IBX-125 */
 static void test_keys__that_differ_a_little__are_different_messages(void **state)
 {
@@ -188,6 +194,7 @@ static void test_keys__that_differ_a_little__are_different_messages(void **state
             assert_int_equal(ib_check(b->store, NULL, names[i], names[j]), WP_INBOX_SEEN);
 }
 
+/* scenario: INB-002, INB-015 */
 /* proves: IBX-001 */
 static void test_consumers__of_one_message__each_process_it_once(void **state)
 {
@@ -227,6 +234,7 @@ static int check_mismatch(bed *b, const wp_inbox_key *k)
     return mismatch;
 }
 
+/* scenario: INB-004 */
 /* proves: IBX-007, IBX-008, IBX-107, IBX-129 */
 static void test_hash__of_another_content__is_told_logged_and_counted(void **state)
 {
@@ -262,6 +270,7 @@ static void test_hash__of_another_content__is_told_logged_and_counted(void **sta
     ib_close_logged(b, &log);
 }
 
+/* scenario: INB-004 */
 /* proves: IBX-008, IBX-029 */
 static void test_hash__that_an_enqueue_brings__replaces_the_one_before(void **state)
 {
@@ -322,6 +331,7 @@ static void test_enqueue__of_a_new_message__is_durable_and_claimable_at_once(voi
     free(payload);
 }
 
+/* scenario: INB-001, INB-005 */
 /* proves: IBX-013, IBX-102 */
 static void test_enqueue__in_the_apps_transaction__both_or_neither(void **state)
 {
@@ -355,6 +365,7 @@ static void test_enqueue__of_a_seen_message__makes_it_ready(void **state)
 }
 
 /* A message that comes again takes the new values, and is one message still. */
+/* scenario: INB-006 */
 /* proves: IBX-014, IBX-029, IBX-023, IBX-032 */
 static void test_enqueue__of_an_unfinished_message__takes_the_new_values(void **state)
 {
@@ -413,6 +424,7 @@ static void test_enqueue__of_a_claimed_message__counts_for_its_next_attempt(void
     wp_inbox_key_free(k);
 }
 
+/* scenario: INB-006 */
 /* proves: IBX-028 */
 static void test_enqueue__of_a_done_message__changes_nothing(void **state)
 {
@@ -429,6 +441,7 @@ static void test_enqueue__of_a_done_message__changes_nothing(void **state)
     assert_int_equal(wp_inbox_counter(b->store, WP_INBOX_COUNTER_DUPLICATES), 1);
 }
 
+/* scenario: INB-009 */
 /* proves: IBX-029, IBX-038 */
 static void test_enqueue__of_a_dead_message__takes_the_values_and_stays_dead(void **state)
 {
@@ -489,6 +502,7 @@ static void test_enqueue__with_a_due_time__is_claimable_when_it_comes(void **sta
 }
 
 /* A batch stores what is new in it, and tells of the rest, repeats in itself too. */
+/* scenario: INB-007 */
 /* proves: IBX-014, IBX-102 */
 static void test_enqueue_many__with_repeats__tells_of_each(void **state)
 {
@@ -513,6 +527,14 @@ static void test_enqueue_many__with_repeats__tells_of_each(void **state)
     assert_false(wpt_id_equal(&ids[0], &ids[2]));
     ib_payload_is(b->store, "src", "k", "2");
     assert_int_equal(ib_claimable(b->store), 2);
+    wp_inbox_key_free(keys[0]);
+    keys[0] = ib_key("src", "with a bad one");
+    WPT_OK(wp_message_set_unique_key(messages[1], "u", WPT_ERR));
+    WPT_FAILS(wp_inbox_enqueue_many(NULL, NULL, NULL, b->store, NULL,
+                                    (const wp_inbox_key *const *)keys,
+                                    (const wp_message *const *)messages, 4, WPT_ERR),
+              WP_E_ARGUMENT, "unique key");
+    ib_is_unknown(b->store, "src", "with a bad one");
     WPT_OK(wp_inbox_enqueue_many(NULL, NULL, NULL, b->store, NULL,
                                  (const wp_inbox_key *const *)keys,
                                  (const wp_message *const *)messages, 0, WPT_ERR));
@@ -542,6 +564,7 @@ static void test_enqueue__logged__names_topic_source_and_id_but_no_payload(void 
 
 /* ---- states by key ------------------------------------------------------------------------ */
 
+/* scenario: INB-009 */
 static void test_marks__on_a_message_in_each_state__do_what_is_said(void **state)
 {
     bed *b = *state;
@@ -623,6 +646,7 @@ static void test_marks__in_the_apps_transaction__are_undone_with_it(void **state
 
 /* ---- once --------------------------------------------------------------------------------- */
 
+/* scenario: INB-008 */
 /* proves: IBX-001, IBX-002, BND-002 */
 static void test_once__committed__is_processed_and_never_again(void **state)
 {
@@ -641,6 +665,7 @@ static void test_once__committed__is_processed_and_never_again(void **state)
     assert_int_equal(ib_enqueue(b->store, NULL, "src", "1", "t", "x"), WP_INBOX_DONE);
 }
 
+/* scenario: INB-008 */
 static void test_once__rolled_back__is_as_it_was_before(void **state)
 {
     bed *b = *state;

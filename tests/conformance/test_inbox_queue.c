@@ -18,6 +18,7 @@ static size_t fail_one(bed *b, int owner, const wp_id *id, const char *reason)
 
 /* ---- claim -------------------------------------------------------------------------------- */
 
+/* scenario: INB-010 */
 /* proves: IBX-030, IBX-031, IBX-033..037, IBX-039, IBX-106 */
 static void test_claim__of_ready_messages__takes_each_once_up_to_the_batch(void **state)
 {
@@ -91,6 +92,100 @@ static void test_claim__bad_arguments__are_named(void **state)
 
 /* ---- finish ------------------------------------------------------------------------------- */
 
+/* scenario: INB-010, INB-011 */
+/* proves: IBX-025, IBX-026 */
+static void test_claim__of_a_message__tells_what_it_is_known_by(void **state)
+{
+    bed *b = *state;
+    const wp_id owner = wpt_owner(1);
+    wp_inbox_key *k = ib_key("src", "1");
+    wp_message *m = wpt_message("t", "x");
+    wp_claim *claim;
+    wp_outbox_info *info = NULL;
+    size_t changed = 9, len = 0;
+    wp_id id;
+    WPT_OK(wp_inbox_key_set_consumer(k, "billing", WPT_ERR));
+    WPT_OK(wp_inbox_key_set_hash(k, "\1\0\2", 3, "crc", WPT_ERR));
+    WPT_OK(wp_inbox_enqueue(&id, NULL, NULL, b->store, NULL, k, m, WPT_ERR));
+    claim = ib_claim(b->store, 1, 1, 1000);
+    assert_true(wpt_claim_is(claim, &id, 1));
+    assert_string_equal(wp_received_source(wp_claim_at(claim, 0)), "src");
+    assert_string_equal(wp_received_message_id(wp_claim_at(claim, 0)), "1");
+    assert_string_equal(wp_received_consumer(wp_claim_at(claim, 0)), "billing");
+    assert_memory_equal(wp_received_hash(&len, wp_claim_at(claim, 0)), "\1\0\2", 3);
+    assert_int_equal(len, 3);
+    assert_string_equal(wp_received_hash_algorithm(wp_claim_at(claim, 0)), "crc");
+    wp_claim_free(claim);
+    /* prolonged, it outlives its first lease; released, it is ready with no attempt */
+    wpt_advance_ms(b->clock, 999);
+    WPT_OK(wp_inbox_renew(&changed, b->store, NULL, &owner, &id, NULL, 1, 1000, WPT_ERR));
+    assert_int_equal(changed, 1);
+    wpt_advance_ms(b->clock, 999);
+    WPT_OK(wp_inbox_reap(&changed, b->store, WPT_ERR));
+    assert_int_equal(changed, 0);
+    WPT_OK(wp_inbox_get_by_id(&info, b->store, &id, WPT_ERR));
+    assert_int_equal(wp_outbox_info_status(info), WP_MESSAGE_IN_PROGRESS);
+    assert_string_equal(wp_received_consumer(wp_outbox_info_message(info)), "billing");
+    wp_outbox_info_free(info);
+    WPT_OK(wp_inbox_release(&changed, b->store, NULL, &owner, &id, NULL, 1, WPT_ERR));
+    assert_int_equal(changed, 1);
+    WPT_OK(wp_inbox_get(&info, b->store, k, WPT_ERR));
+    assert_int_equal(wp_outbox_info_status(info), WP_MESSAGE_READY);
+    assert_int_equal(wp_received_attempt(wp_outbox_info_message(info)), 0);
+    wp_outbox_info_free(info);
+    wp_id_new(&id);
+    WPT_STATUS(wp_inbox_get_by_id(&info, b->store, &id, WPT_ERR), WP_E_NOT_FOUND);
+    wp_message_free(m);
+    wp_inbox_key_free(k);
+}
+
+static int64_t stat_of(bed *b, const char *topic, wp_outbox_stat stat)
+{
+    wp_outbox_stats *stats = NULL;
+    int64_t value = 0;
+    WPT_OK(wp_inbox_stats_read(&stats, b->store, 1, WPT_ERR));
+    for (size_t i = 0; i < wp_outbox_stats_count(stats); i++)
+        if (strcmp(wp_outbox_stats_topic(stats, i), topic) == 0)
+            value = wp_outbox_stats_value(stats, i, stat);
+    wp_outbox_stats_free(stats);
+    return value;
+}
+
+/* scenario: INB-011 */
+static void test_look__in_each_state__and_counted_by_topic(void **state)
+{
+    bed *b = *state;
+    wp_inbox_key *marked = ib_key("src", "marked");
+    wp_id id;
+    assert_int_equal(ib_check(b->store, NULL, "src", "seen"), WP_INBOX_NEW);
+    assert_int_equal(ib_status(b->store, "src", "seen"), WP_MESSAGE_SEEN);
+    send(b, "done");
+    id = ib_claim_one(b->store, 1, 60000);
+    assert_int_equal(ib_ack(b->store, 1, &id, 1), 1);
+    send(b, "dead");
+    id = ib_claim_one(b->store, 1, 60000);
+    assert_int_equal(fail_one(b, 1, &id, "bad"), 1);
+    send(b, "claimed");
+    (void)ib_claim_one(b->store, 1, 60000);
+    send(b, "ready");
+    assert_int_equal(ib_enqueue(b->store, NULL, "src", "other", "T", "x"), WP_INBOX_NEW);
+    assert_int_equal(ib_check(b->store, NULL, "src", "marked"), WP_INBOX_NEW);
+    WPT_OK(wp_inbox_mark_processing(b->store, NULL, marked, WPT_ERR));
+    assert_int_equal(ib_status(b->store, "src", "done"), WP_MESSAGE_DONE);
+    assert_int_equal(ib_status(b->store, "src", "dead"), WP_MESSAGE_FAILED);
+    assert_int_equal(ib_status(b->store, "src", "claimed"), WP_MESSAGE_IN_PROGRESS);
+    assert_int_equal(ib_status(b->store, "src", "ready"), WP_MESSAGE_READY);
+    assert_int_equal(ib_status(b->store, "src", "marked"), WP_MESSAGE_IN_PROGRESS);
+    assert_int_equal(stat_of(b, "t", WP_STAT_DONE), 1);
+    assert_int_equal(stat_of(b, "t", WP_STAT_FAILED), 1);
+    assert_int_equal(stat_of(b, "t", WP_STAT_IN_PROGRESS), 1);
+    assert_int_equal(stat_of(b, "t", WP_STAT_READY), 1);
+    assert_int_equal(stat_of(b, "T", WP_STAT_READY), 1);
+    assert_int_equal(stat_of(b, "", WP_STAT_IN_PROGRESS), 1);
+    wp_inbox_key_free(marked);
+}
+
+/* scenario: INB-010 */
 /* proves: IBX-044..047, IBX-049 */
 static void test_ack__by_the_owner__finishes_and_others_change_nothing(void **state)
 {
@@ -144,6 +239,7 @@ static void test_finish__null_and_empty_lists__refused_and_harmless(void **state
     WPT_OK(wp_inbox_fail(&changed, b->store, NULL, &owner, &id, NULL, 0, "x", WPT_ERR));
 }
 
+/* scenario: INB-010 */
 /* proves: IBX-042, IBX-050, IBX-051, IBX-053..058 */
 static void test_abandon__with_a_delay__comes_back_after_it(void **state)
 {
@@ -189,6 +285,7 @@ static void test_abandon__without_a_delay__backs_off_exponentially(void **state)
     assert_int_equal(ib_claimable(b->store), 1);
 }
 
+/* scenario: INB-010 */
 /* proves: IBX-060..065 */
 static void test_fail__by_the_owner__is_dead_for_ever(void **state)
 {
@@ -209,6 +306,7 @@ static void test_fail__by_the_owner__is_dead_for_ever(void **state)
 
 /* ---- reap --------------------------------------------------------------------------------- */
 
+/* scenario: INB-010 */
 /* proves: IBX-068..071, IBX-112, IBX-033, IBX-051 */
 static void test_reap__of_expired_leases__gives_them_back_with_an_attempt(void **state)
 {
@@ -286,6 +384,18 @@ static wp_outcome handle(wp_delivery *delivery, void *user)
     return s->outcome;
 }
 
+static wp_outcome handle_outbox(wp_delivery *delivery, void *user)
+{
+    seen *s = user;
+    const wp_received *m = wp_delivery_message(delivery);
+    s->count++;
+    (void)snprintf(s->payload, sizeof s->payload, "%s", wp_received_payload(NULL, m));
+    assert_null(wp_received_source(m));
+    assert_int_equal(wp_delivery_source(delivery), WP_SOURCE_OUTBOX);
+    return s->outcome;
+}
+
+/* scenario: INB-012 */
 /* proves: IBX-073, IBX-076, IBX-110, IBX-044 */
 static void test_worker__with_handlers__gets_the_messages_of_its_topic(void **state)
 {
@@ -294,10 +404,11 @@ static void test_worker__with_handlers__gets_the_messages_of_its_topic(void **st
     wp_worker *worker = NULL;
     seen mine = {.outcome = WP_OUTCOME_DONE};
     seen other = {.outcome = WP_OUTCOME_DONE};
+    wp_id outbox_id;
     size_t handled = 0;
     wpt_log_init(&log);
     ib_reopen_logged(b, &log, "info");
-    (void)wpt_enqueue(b->store, "t", "of the outbox");
+    outbox_id = wpt_enqueue(b->store, "t", "of the outbox");
     send(b, "m-1");
     WPT_OK(wp_worker_new(&worker, b->store, NULL, WPT_ERR));
     WPT_OK(wp_worker_handle(worker, WP_SOURCE_INBOX, "t", handle, &mine, NULL, WPT_ERR));
@@ -312,9 +423,23 @@ static void test_worker__with_handlers__gets_the_messages_of_its_topic(void **st
     assert_int_equal(wpt_claimable(b->store), 1); /* the outbox's is not the inbox's */
     assert_int_equal(wpt_log_count(&log, "info", "handling", "\"Topic\":\"t\""), 1);
     wp_worker_free(worker);
+    /* one topic in two queues: a handler for each */
+    WPT_OK(wp_worker_new(&worker, b->store, NULL, WPT_ERR));
+    WPT_OK(wp_worker_handle(worker, WP_SOURCE_INBOX, "t", handle, &mine, NULL, WPT_ERR));
+    WPT_OK(wp_worker_handle(worker, WP_SOURCE_OUTBOX, "t", handle_outbox, &other, NULL, WPT_ERR));
+    send(b, "m-2");
+    WPT_OK(wp_worker_drain(&handled, worker, 60000, WPT_ERR));
+    assert_int_equal(handled, 2);
+    assert_int_equal(mine.count, 2);
+    assert_string_equal(mine.message_id, "m-2");
+    assert_int_equal(other.count, 1);
+    assert_string_equal(other.payload, "of the outbox");
+    assert_int_equal(wpt_status_of(b->store, &outbox_id), WP_MESSAGE_DONE);
+    wp_worker_free(worker);
     ib_close_logged(b, &log);
 }
 
+/* scenario: INB-013 */
 /* proves: IBX-075, IBX-077, IBX-083, IBX-084, IBX-111 */
 static void test_worker__whose_handler_fails__retries_up_to_the_limit(void **state)
 {
@@ -339,6 +464,69 @@ static void test_worker__whose_handler_fails__retries_up_to_the_limit(void **sta
                      3);
     wp_worker_free(worker);
     ib_close_logged(b, &log);
+}
+
+/* scenario: INB-013 */
+/* proves: IBX-060, IBX-111 */
+static void test_worker__whose_handler_rejects__makes_a_dead_letter_at_once(void **state)
+{
+    bed *b = *state;
+    wp_worker *worker = NULL;
+    seen s = {.outcome = WP_OUTCOME_REJECT};
+    wpt_log log;
+    wpt_log_init(&log);
+    ib_reopen_logged(b, &log, "error");
+    send(b, "1");
+    WPT_OK(wp_worker_new(&worker, b->store, NULL, WPT_ERR));
+    WPT_OK(wp_worker_handle(worker, WP_SOURCE_INBOX, "t", handle, &s, NULL, WPT_ERR));
+    WPT_OK(wp_worker_drain(NULL, worker, 60000, WPT_ERR));
+    assert_int_equal(s.count, 1);
+    assert_int_equal(ib_check(b->store, NULL, "src", "1"), WP_INBOX_DEAD);
+    assert_int_equal(wpt_log_count(&log, "error", "dead letter", "\"Topic\":\"t\""), 1);
+    wp_worker_free(worker);
+    ib_close_logged(b, &log);
+}
+
+typedef struct completer {
+    bed *bed;
+    bool commit;
+    int calls;
+} completer;
+
+/* Its effect and its end in one transaction of the app's. */
+static wp_outcome complete(wp_delivery *delivery, void *user)
+{
+    completer *c = user;
+    bed *b = c->bed;
+    c->calls++;
+    bed_exec(b, b->engine->begin);
+    bed_exec(b, "INSERT INTO orders VALUES (1)");
+    assert_int_equal(wp_delivery_complete(delivery, b->conn, NULL), WP_OK);
+    bed_exec(b, c->commit ? b->engine->commit : b->engine->rollback);
+    return WP_OUTCOME_DONE;
+}
+
+/* scenario: INB-013 */
+/* proves: OBX-113, IBX-102 */
+static void test_worker__completed_in_the_apps_transaction__both_or_neither(void **state)
+{
+    bed *b = *state;
+    wp_worker *worker = NULL;
+    completer c = {.bed = b};
+    send(b, "1");
+    WPT_OK(wp_worker_new(&worker, b->store, NULL, WPT_ERR));
+    WPT_OK(wp_worker_handle(worker, WP_SOURCE_INBOX, "t", complete, &c, NULL, WPT_ERR));
+    WPT_OK(wp_worker_drain(NULL, worker, 60000, WPT_ERR));
+    assert_int_equal(bed_number(b, "SELECT count(*) FROM orders"), 0);
+    assert_int_equal(ib_status(b->store, "src", "1"), WP_MESSAGE_READY);
+    assert_int_equal(ib_attempt(b->store, "src", "1"), 1);
+    wpt_advance_ms(b->clock, 60000);
+    c.commit = true;
+    WPT_OK(wp_worker_drain(NULL, worker, 60000, WPT_ERR));
+    assert_int_equal(c.calls, 2);
+    assert_int_equal(bed_number(b, "SELECT count(*) FROM orders"), 1);
+    assert_int_equal(ib_check(b->store, NULL, "src", "1"), WP_INBOX_DONE);
+    wp_worker_free(worker);
 }
 
 /* proves: IBX-074 */
@@ -413,6 +601,7 @@ static void test_worker__that_runs__reaps_the_inbox(void **state)
 
 /* ---- two deliveries at once --------------------------------------------------------------- */
 
+/* scenario: INB-008 */
 /* proves: IBX-006, IBX-103..105 */
 static void test_once__delivered_twice_at_once__runs_once(void **state)
 {
@@ -563,6 +752,8 @@ int main(void)
         BED_TEST(test_claim__of_ready_messages__takes_each_once_up_to_the_batch),
         BED_TEST(test_claim__of_done_and_dead_messages__takes_none),
         BED_TEST(test_claim__bad_arguments__are_named),
+        BED_TEST(test_claim__of_a_message__tells_what_it_is_known_by),
+        BED_TEST(test_look__in_each_state__and_counted_by_topic),
         BED_TEST(test_ack__by_the_owner__finishes_and_others_change_nothing),
         BED_TEST(test_finish__null_and_empty_lists__refused_and_harmless),
         BED_TEST(test_abandon__with_a_delay__comes_back_after_it),
@@ -572,6 +763,8 @@ int main(void)
         BED_TEST(test_reap__at_the_limit_of_attempts__makes_a_dead_letter),
         BED_TEST(test_worker__with_handlers__gets_the_messages_of_its_topic),
         BED_TEST(test_worker__whose_handler_fails__retries_up_to_the_limit),
+        BED_TEST(test_worker__whose_handler_rejects__makes_a_dead_letter_at_once),
+        BED_TEST(test_worker__completed_in_the_apps_transaction__both_or_neither),
         BED_TEST(test_worker__without_a_handler_for_a_topic__warns_and_gives_it_back),
         BED_TEST(test_worker__with_two_threads__runs_two_messages_at_once_each_once),
         BED_TEST(test_worker__that_runs__reaps_the_inbox),

@@ -111,6 +111,7 @@ static size_t finish_all(bed *b)
 
 /* ---- create, update, delete --------------------------------------------------------------- */
 
+/* scenario: RUN-001 */
 /* proves: JOB-001, JOB-005, JOB-014 */
 static void test_put__new_and_changed__one_job_a_name_and_nothing_for_the_past(void **state)
 {
@@ -155,6 +156,7 @@ static void test_put__new_and_changed__one_job_a_name_and_nothing_for_the_past(v
     wp_jobs_free(jobs);
 }
 
+/* scenario: RUN-001 */
 /* proves: JOB-001 */
 static void test_put__malformed__is_refused_and_changes_nothing(void **state)
 {
@@ -182,6 +184,7 @@ static void test_put__malformed__is_refused_and_changes_nothing(void **state)
     wp_job_free(job);
 }
 
+/* scenario: RUN-001, RUN-003 */
 /* proves: JOB-002, JOB-003 */
 static void test_delete__pending_and_running_runs__goes_with_the_former_alone(void **state)
 {
@@ -216,6 +219,7 @@ static void test_delete__pending_and_running_runs__goes_with_the_former_alone(vo
     assert_int_equal(schedule(b->store), 0);
 }
 
+/* scenario: RUN-004 */
 /* proves: JOB-004 */
 static void test_disable__holds_until_enabled__and_nothing_is_made_up_for(void **state)
 {
@@ -253,6 +257,7 @@ static void test_disable__holds_until_enabled__and_nothing_is_made_up_for(void *
     wp_job_free(job);
 }
 
+/* scenario: RUN-005 */
 /* proves: JOB-001, JOB-004, JOB-014 */
 static void test_register__again__updates_retires_and_loses_no_missed_run(void **state)
 {
@@ -339,6 +344,7 @@ static wp_job *once_at(const char *name, int64_t at_us)
     return job;
 }
 
+/* scenario: RUN-001, RUN-006 */
 /* proves: JOB-010, JOB-014 */
 static void test_once__in_the_future__fires_once_and_its_name_is_free_again(void **state)
 {
@@ -376,6 +382,7 @@ static void test_once__in_the_future__fires_once_and_its_name_is_free_again(void
 
 /* ---- occurrences -------------------------------------------------------------------------- */
 
+/* scenario: RUN-002 */
 /* proves: JOB-006, JOB-007 */
 static void test_schedule__due__one_run_at_the_schedules_instant(void **state)
 {
@@ -430,6 +437,7 @@ static void test_schedule__clocks_are_set__once_a_day_in_the_zone(void **state)
     }
 }
 
+/* scenario: RUN-009 */
 /* proves: JOB-014 */
 static void test_misfire__after_an_hour__by_policy(void **state)
 {
@@ -473,6 +481,7 @@ static void test_misfire__after_an_hour__by_policy(void **state)
     assert_int_equal(run_count(b, "each"), 4);
 }
 
+/* scenario: RUN-008 */
 /* proves: JOB-012 */
 static void test_overlap__while_a_run_is_unfinished__by_policy(void **state)
 {
@@ -589,6 +598,7 @@ static void test_schedule__ten_schedulers_with_clocks_that_differ__the_planned_r
 
 /* ---- runs --------------------------------------------------------------------------------- */
 
+/* scenario: RUN-011 */
 /* proves: JOB-009, JOB-015, JOB-008 */
 static void test_run__claim_and_what_ends_it__as_in_the_outbox(void **state)
 {
@@ -622,11 +632,20 @@ static void test_run__claim_and_what_ends_it__as_in_the_outbox(void **state)
     WPT_OK(wp_job_run_release(&changed, b->store, NULL, &owner, &id, NULL, 1, WPT_ERR));
     assert_int_equal(changed, 1);
     wp_claim_free(claim_runs(b, 1));
+    WPT_OK(wp_job_run_abandon(&changed, b->store, NULL, &owner, &id, NULL, 1, 5000, "no", WPT_ERR));
+    assert_int_equal(changed, 1);
+    assert_int_equal(last_status(b, "j"), WP_RUN_PENDING);
+    wpt_advance_ms(b->clock, 4999);
+    wp_claim_free(claim_runs(b, 1));
+    assert_int_equal(last_status(b, "j"), WP_RUN_PENDING);
+    wpt_advance_ms(b->clock, 1);
+    wp_claim_free(claim_runs(b, 1));
     WPT_OK(wp_job_run_fail(&changed, b->store, NULL, &owner, &id, NULL, 1, "bad", WPT_ERR));
     assert_int_equal(changed, 1);
     assert_int_equal(last_status(b, "j"), WP_RUN_FAILED);
 }
 
+/* scenario: RUN-011 */
 /* proves: JOB-016, JOB-002 */
 static void test_purge__old_runs__go_and_others_stay(void **state)
 {
@@ -651,6 +670,7 @@ static void test_purge__old_runs__go_and_others_stay(void **state)
     WPT_STATUS(wp_job_run_purge(&purged, b->store, -1, WPT_ERR), WP_E_RANGE);
 }
 
+/* scenario: RUN-010 */
 /* proves: JOB-008 */
 static void test_cancel__pending_run__ends_and_others_do_not(void **state)
 {
@@ -710,6 +730,7 @@ static size_t drain(wp_worker *worker)
     return handled;
 }
 
+/* scenario: RUN-002 */
 /* proves: JOB-008, JOB-005, JOB-017, JOB-019 */
 static void test_worker__due_job__runs_and_its_history_tells(void **state)
 {
@@ -748,6 +769,7 @@ static void test_worker__due_job__runs_and_its_history_tells(void **state)
     wp_worker_free(worker);
 }
 
+/* scenario: RUN-007 */
 /* proves: JOB-013, JOB-008 */
 static void test_worker__failing_run__is_retried_by_its_jobs_policy(void **state)
 {
@@ -798,6 +820,7 @@ static void test_worker__meets_lost_runs__warns_and_runs_them_again(void **state
     wpt_log_fini(&log);
 }
 
+/* scenario: RUN-007 */
 /* proves: JOB-011 */
 static void test_worker__run_over_its_time__is_told_to_stop_and_timed_out(void **state)
 {
@@ -821,6 +844,7 @@ static void test_worker__run_over_its_time__is_told_to_stop_and_timed_out(void *
     assert_int_equal(s.count, 1);
 }
 
+/* scenario: RUN-010 */
 /* proves: JOB-008, JOB-011 */
 static void test_worker__run_that_is_cancelled__is_told_to_stop_and_not_tried_again(void **state)
 {

@@ -73,6 +73,7 @@ static int64_t counter(bed *b, wp_lease_counter which)
 
 /* ---- the calls ---------------------------------------------------------------------------- */
 
+/* scenario: LEA-001 */
 /* proves: LSE-001, LSE-008 */
 static void test_acquire__free_expired_or_ours__is_granted_and_otherwise_refused(void **state)
 {
@@ -103,6 +104,7 @@ static void test_acquire__free_expired_or_ours__is_granted_and_otherwise_refused
     }
 }
 
+/* scenario: LEA-002, LEA-006 */
 /* proves: LSE-002, LSE-006, LSE-008 */
 static void test_renew__only_while_held(void **state)
 {
@@ -133,6 +135,7 @@ static void test_renew__only_while_held(void **state)
     }
 }
 
+/* scenario: LEA-002 */
 /* proves: LSE-003, LSE-008 */
 static void test_release__frees_at_once_and_only_what_is_held(void **state)
 {
@@ -156,6 +159,7 @@ static void test_release__frees_at_once_and_only_what_is_held(void **state)
     }
 }
 
+/* scenario: LEA-002 */
 /* proves: LSE-004, LSE-008, SEM-001 */
 static void test_fence__rises_with_every_acquire_also_after_cleanup(void **state)
 {
@@ -210,6 +214,7 @@ static void test_cleanup__only_what_nobody_has_held_for_so_long(void **state)
     assert_int_equal(acquire(b, WP_LEASE_SHARED, "s", "x", SECOND), 0);
 }
 
+/* scenario: LEA-008 */
 /* proves: IBX-021, LSE-008 */
 static void test_names__compare_byte_for_byte_and_are_never_cut(void **state)
 {
@@ -270,6 +275,7 @@ static void test_names__compare_byte_for_byte_and_are_never_cut(void **state)
 
 /* ---- the app's connection ----------------------------------------------------------------- */
 
+/* scenario: LEA-003 */
 /* proves: LSE-001, LSE-004, BND-002 */
 static void test_acquire__in_the_apps_transaction__holds_when_that_commits(void **state)
 {
@@ -310,6 +316,7 @@ static void test_acquire__in_the_apps_transaction__holds_when_that_commits(void 
 
 /* ---- semaphores --------------------------------------------------------------------------- */
 
+/* scenario: LEA-007, LEA-008 */
 /* proves: SEM-001 */
 static void test_semaphore__as_many_holders_as_the_limit_and_no_request_twice(void **state)
 {
@@ -386,6 +393,7 @@ static void pass(bed *b, int64_t ms, int64_t step_ms)
     }
 }
 
+/* scenario: LEA-004 */
 /* proves: LSE-005, SEM-001 */
 static void test_hold__for_long__renews_itself_at_its_part_of_the_duration(void **state)
 {
@@ -440,6 +448,7 @@ static void test_hold__many__are_renewed_together(void **state)
 }
 
 /* Another one has taken it: as if this process had slept through its time. */
+/* scenario: LEA-004 */
 /* proves: LSE-005 */
 static void test_hold__taken_by_another__is_lost_once_and_for_all(void **state)
 {
@@ -473,6 +482,7 @@ static void test_hold__taken_by_another__is_lost_once_and_for_all(void **state)
     }
 }
 
+/* scenario: LEA-006 */
 /* proves: LSE-006 */
 static void test_renew_now__prolongs_or_tells_of_the_loss(void **state)
 {
@@ -505,6 +515,7 @@ static void *wait_for_it(void *arg)
     return NULL;
 }
 
+/* scenario: LEA-005, LEA-006 */
 /* proves: LSE-007 */
 static void test_hold__with_wait__gets_it_when_it_is_released_or_expires(void **state)
 {

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 
 #include "bed.h"
+#include "inbox_bed.h"
 
 /* The bed's store, and a file beside it. */
 typedef struct pair {
@@ -193,7 +194,7 @@ static wp_store *get(wp_router *router, const char *key)
     return store;
 }
 
-/* scenario: WRK-123 */
+/* scenario: WRK-123, INB-014 */
 /* proves: IBX-091 OBX-072 IBX-092 OBX-073 OBX-074 */
 static void test_router__key__its_store_or_not_found(void **state)
 {
@@ -206,9 +207,14 @@ static void test_router__key__its_store_or_not_found(void **state)
     assert_string_equal(wp_store_engine(store), wp_store_engine(b->store));
     (void)wpt_enqueue(store, "t", "app");
     assert_int_equal(wpt_stat(store, "t", WP_STAT_READY), 1);
+    assert_int_equal(ib_enqueue(store, NULL, "src", "1", "t", "x"), WP_INBOX_NEW);
     wp_store_close(store);
     store = get(router, "side");
     assert_int_equal(wpt_stat(store, "t", WP_STAT_READY), 0);
+    assert_int_equal(ib_check(store, NULL, "src", "1"), WP_INBOX_NEW);
+    wp_store_close(store);
+    store = get(router, "app");
+    assert_int_equal(ib_check(store, NULL, "src", "1"), WP_INBOX_PROCESSING);
     wp_store_close(store);
     WPT_FAILS(wp_router_get(&store, router, "none", WPT_ERR), WP_E_NOT_FOUND, "none");
     wp_router_free(router);

@@ -82,6 +82,7 @@ static int move_to(bed *b, const wp_id *id, int64_t due_us)
 
 /* ---- schedule ----------------------------------------------------------------------------- */
 
+/* scenario: TIM-002 */
 /* proves: TMR-001, TMR-003 */
 static void test_timer__due_at_an_instant__not_before_and_by_due_time_then_creation(void **state)
 {
@@ -136,6 +137,7 @@ static void test_timer__claimed__comes_whole(void **state)
     assert_int_equal(wpt_claimable(b->store), 0);
 }
 
+/* scenario: TIM-005 */
 /* proves: TMR-006 */
 static void test_timer__any_instant__from_1970_to_9999_and_no_delay_is_now(void **state)
 {
@@ -160,6 +162,7 @@ static void test_timer__any_instant__from_1970_to_9999_and_no_delay_is_now(void 
     assert_int_equal(due_of(b, &last), WP_TIME_US_MAX);
 }
 
+/* scenario: TIM-001 */
 /* proves: TMR-008, TMR-001 */
 static void test_timer__many_in_the_apps_transaction__all_or_nothing(void **state)
 {
@@ -194,6 +197,7 @@ static void test_timer__many_in_the_apps_transaction__all_or_nothing(void **stat
 
 /* ---- cancel ------------------------------------------------------------------------------- */
 
+/* scenario: TIM-003 */
 /* proves: TMR-002 */
 static void test_cancel__before_it_was_claimed__never_fires(void **state)
 {
@@ -219,6 +223,7 @@ static void test_cancel__before_it_was_claimed__never_fires(void **state)
     claims_are(b, &kept, 1);
 }
 
+/* scenario: TIM-003 */
 /* proves: TMR-002 */
 static void test_cancel__claimed__is_refused_and_what_was_never_started_is_not(void **state)
 {
@@ -270,6 +275,7 @@ static void test_cancel__in_the_apps_transaction__goes_with_its_rollback(void **
 
 /* ---- reschedule, look --------------------------------------------------------------------- */
 
+/* scenario: TIM-004 */
 /* proves: TMR-007 */
 static void test_reschedule__sooner_later_and_to_now__fires_then(void **state)
 {
@@ -321,6 +327,7 @@ static void list_is(bed *b, const char *correlation_id, int64_t limit, const wp_
     assert_int_equal(seen, count);
 }
 
+/* scenario: TIM-004 */
 /* proves: TMR-007 */
 static void test_list__by_correlation_id_or_unfinished__page_by_page(void **state)
 {
@@ -354,6 +361,7 @@ static void test_list__by_correlation_id_or_unfinished__page_by_page(void **stat
 
 /* ---- the queue ---------------------------------------------------------------------------- */
 
+/* scenario: TIM-006 */
 /* proves: TMR-004 */
 static void test_timer__claim_and_what_ends_it__as_in_the_outbox(void **state)
 {
@@ -385,6 +393,15 @@ static void test_timer__claim_and_what_ends_it__as_in_the_outbox(void **state)
     assert_int_equal(wp_outbox_stats_total(stats, WP_STAT_FAILED), 1);
     assert_int_equal(wp_outbox_stats_total(stats, WP_STAT_IN_PROGRESS), 1);
     wp_outbox_stats_free(stats);
+    WPT_OK(
+        wp_timer_abandon(&changed, b->store, NULL, &owner, &ids[3], NULL, 1, 5000, "no", WPT_ERR));
+    assert_int_equal(changed, 1);
+    wpt_advance_ms(b->clock, 4999);
+    claims_are(b, &ids[2], 1); /* reaped: its backoff is over */
+    WPT_OK(wp_timer_release(&changed, b->store, NULL, &owner, &ids[2], NULL, 1, WPT_ERR));
+    assert_int_equal(changed, 1);
+    wpt_advance_ms(b->clock, 1);
+    claims_are(b, &ids[2], 2);
 }
 
 /* ---- worker ------------------------------------------------------------------------------- */
@@ -393,6 +410,7 @@ typedef struct seen {
     atomic_int count;
     atomic_int source;
     _Atomic int64_t at; /* the clock's time of the last one */
+    _Atomic int64_t due;
     wp_clock *clock;
 } seen;
 
@@ -401,11 +419,13 @@ static wp_outcome see(wp_delivery *delivery, void *user)
     seen *s = user;
     atomic_store(&s->source, (int)wp_delivery_source(delivery));
     atomic_store(&s->at, wp_clock_utc_us(s->clock));
+    atomic_store(&s->due, wp_received_due_us(wp_delivery_message(delivery)));
     atomic_fetch_add(&s->count, 1);
     return wp_received_attempt(wp_delivery_message(delivery)) == 0 ? WP_OUTCOME_RETRY
                                                                    : WP_OUTCOME_DONE;
 }
 
+/* scenario: TIM-002 */
 /* proves: TMR-005, TMR-003, OBX-110 */
 static void test_worker__due_timer__reaches_the_handler_of_its_topic(void **state)
 {
@@ -430,6 +450,7 @@ static void test_worker__due_timer__reaches_the_handler_of_its_topic(void **stat
     WPT_OK(wp_worker_drain(&handled, worker, 60000, WPT_ERR));
     assert_int_equal(handled, 1);
     assert_int_equal(timers.source, WP_SOURCE_TIMER);
+    assert_int_equal(timers.due, WPT_START_US + 5000000);
     wpt_advance_ms(b->clock, 1000);
     WPT_OK(wp_worker_drain(&handled, worker, 60000, WPT_ERR));
     assert_int_equal(handled, 1); /* the retry */
