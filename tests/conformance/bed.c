@@ -43,7 +43,7 @@ int bed_setup(void **state)
     b->engine->url(b->url, sizeof b->url, &b->dir, "app");
     b->clock = wpt_clock();
     if (b->engine->made_first)
-        b->engine->make(b->url, sizeof b->url);
+        b->engine->make(b->url, sizeof b->url, b->engine->name);
     if (b->engine->deployed) {
         wp_config *config = bed_config(b, NULL);
         WPT_OK(wp_schema_deploy(config, WPT_ERR));
@@ -51,6 +51,8 @@ int bed_setup(void **state)
         b->engine->deployed(b->url);
     }
     open_all(b, bed_config(b, NULL));
+    if (b->engine->keep)
+        b->engine->keep(b->url, b->engine->name);
     *state = b;
     return 0;
 }

@@ -18,8 +18,11 @@ typedef struct engine {
     /* Write the URL of a database of its own, named `name`, to `out`. It is not there yet. */
     void (*url)(char *out, size_t size, const wpt_dir *dir, const char *name);
     /* Make that database, with nothing but the app's table mine (n INTEGER), or give the URL of another
-     * one in this state. */
-    void (*make)(char *url, size_t size);
+     * one in this state.
+     * @param kept_for  not NULL: it may also be one that was kept for this, with its schema but no rows */
+    void (*make)(char *url, size_t size, const char *kept_for);
+    /* The next test may have this database with the schema that was just deployed; may be NULL. */
+    void (*keep)(const char *url, const char *kept_for);
     /* No test needs any of them now. NULL: they are in the directory. */
     void (*release)(void);
     /* A number from the database at a URL. */

@@ -51,7 +51,7 @@ static void test_open__schema_not_deployed__is_a_schema_error_and_creates_nothin
     }
     WPT_STATUS(open_bare(b, url, WPT_ERR), WP_E_UNAVAILABLE); /* not even the database is there */
     WPT_STATUS(open_bare(b, url, WPT_ERR), WP_E_UNAVAILABLE);
-    b->engine->make(url, sizeof url);
+    b->engine->make(url, sizeof url, NULL);
     objects = b->engine->number_at(url, b->engine->count_objects);
     WPT_FAILS(open_bare(b, url, WPT_ERR), WP_E_SCHEMA, "store.deploy");
     assert_int_equal(b->engine->number_at(url, b->engine->count_objects), objects);
@@ -102,7 +102,7 @@ static void test_deploy__many_at_once__all_succeed(void **state)
     char url[256];
     b->engine->url(url, sizeof url, &b->dir, "many");
     if (b->engine->made_first)
-        b->engine->make(url, sizeof url);
+        b->engine->make(url, sizeof url, NULL);
     for (int i = 0; i < DEPLOYERS; i++) {
         deployers[i] = (deployer){.bed = b, .url = url};
         WPT_OK(

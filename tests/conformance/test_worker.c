@@ -707,7 +707,7 @@ static void test_worker__two_stores_in_one_process__do_not_mix(void **state)
     wp_id id, other_id;
     b->engine->url(url, sizeof url, &b->dir, "other");
     if (b->engine->made_first)
-        b->engine->make(url, sizeof url);
+        b->engine->make(url, sizeof url, NULL);
     WPT_OK(wp_config_set(config, "store.url", url, WPT_ERR));
     WPT_OK(wp_store_open(&other, config, WPT_ERR));
     wp_config_free(config);

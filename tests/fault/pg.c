@@ -10,7 +10,7 @@ int pg_setup(void **state)
     p->files = *(place *)files;
     free(files);
     wpt_pg_name(p->url, sizeof p->url, "fault");
-    (void)wpt_pg_create(p->url, sizeof p->url);
+    (void)wpt_pg_create(p->url, sizeof p->url, NULL);
     p->db = wpt_pg_connect(p->url);
     fault_deploy(p->url);
     wpt_pg_exec(p->db, "CREATE TABLE effects (number bigint NOT NULL)");

@@ -243,7 +243,7 @@ test_leases__processes_are_killed_on_postgresql__never_two_holders_and_fences_ri
     place *p = *state;
     char url[256];
     wpt_pg_name(url, sizeof url, "lease");
-    (void)wpt_pg_create(url, sizeof url);
+    (void)wpt_pg_create(url, sizeof url, NULL);
     fight(place_file(p->path, ".history"), url);
     wpt_pg_release();
 }
@@ -261,7 +261,7 @@ static void test_keeper__its_connection_dies_or_hangs__connects_anew_and_renews(
     int64_t renewed;
     (void)state;
     wpt_pg_name(url, sizeof url, "lease");
-    (void)wpt_pg_create(url, sizeof url);
+    (void)wpt_pg_create(url, sizeof url, NULL);
     MUST_OK(wp_config_set(config, "store.url", url, &must_err));
     MUST_OK(wp_config_set(config, "store.deploy", "true", &must_err));
     MUST_OK(wp_store_open(&store, config, &must_err));

@@ -24,7 +24,7 @@ static int setup(void **state)
     place *p = calloc(1, sizeof *p);
     assert_non_null(p);
     wpt_pg_name(p->pg_url, sizeof p->pg_url, "odbc");
-    p->pg = wpt_pg_create(p->pg_url, sizeof p->pg_url);
+    p->pg = wpt_pg_create(p->pg_url, sizeof p->pg_url, NULL);
     wpt_odbc_url(p->url, sizeof p->url, p->pg_url);
     p->store = open_store(p->url, NULL);
     *state = p;

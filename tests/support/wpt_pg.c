@@ -40,6 +40,8 @@ typedef struct database {
     char name[64];
     PGconn *pg;
     bool idle;
+    const char *kept_for; /* who may have it with its schema, if that is still the one it was */
+    char fingerprint[33];
 } database;
 static database made[16];
 static size_t made_count;
@@ -84,6 +86,7 @@ static database *make(const char *url)
     (void)snprintf(d->name, sizeof d->name, "%s", database_of(url));
     on_server("CREATE DATABASE %s TEMPLATE template0 STRATEGY file_copy", d->name);
     d->pg = wpt_pg_connect(url);
+    d->kept_for = NULL;
     made_count++;
     if (!maker)
         (void)atexit(drop_all);
@@ -99,30 +102,65 @@ static bool succeeds(PGconn *pg, const char *sql)
     return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
 }
 
-/* False if something cannot be undone. */
-static bool empty(const database *d)
+/* The statement of a file beside this one. */
+static const char *statement_of(char *sql, size_t size, const char *path)
 {
-    static char sql[4096];
     if (!*sql) {
-        FILE *file = fopen(WPT_EMPTY_SQL, "r");
+        FILE *file = fopen(path, "r");
         assert_non_null(file);
-        sql[fread(sql, 1, sizeof sql - 1, file)] = '\0';
+        sql[fread(sql, 1, size - 1, file)] = '\0';
         (void)fclose(file);
     }
-    return succeeds(d->pg, sql);
+    return sql;
 }
 
-PGconn *wpt_pg_create(char *url, size_t size)
+/* False if something cannot be undone. */
+static bool empty(database *d)
 {
-    database *d = NULL;
-    for (size_t i = made_count; i-- > 0 && !d;) {
+    static char sql[4096];
+    d->kept_for = NULL;
+    return succeeds(d->pg, statement_of(sql, sizeof sql, WPT_SUPPORT "/empty_postgresql.sql"));
+}
+
+static void take_fingerprint(char out[33], const database *d)
+{
+    static char sql[4096];
+    PGresult *result =
+        PQexec(d->pg, statement_of(sql, sizeof sql, WPT_SUPPORT "/fingerprint_postgresql.sql"));
+    assert_int_equal(PQresultStatus(result), PGRES_TUPLES_OK);
+    (void)snprintf(out, 33, "%s", PQgetvalue(result, 0, 0));
+    PQclear(result);
+}
+
+/* False if the schema is not what it was. */
+static bool clean(const database *d)
+{
+    static char sql[4096];
+    char now[33];
+    take_fingerprint(now, d);
+    return strcmp(now, d->fingerprint) == 0 &&
+           succeeds(d->pg, statement_of(sql, sizeof sql, WPT_SUPPORT "/clean_postgresql.sql"));
+}
+
+static database *find(const char *kept_for)
+{
+    for (size_t i = made_count; kept_for && i-- > 0;)
+        if (made[i].idle && made[i].kept_for && strcmp(made[i].kept_for, kept_for) == 0 &&
+            clean(&made[i]))
+            return &made[i];
+    for (size_t i = made_count; i-- > 0;) {
         if (!made[i].idle)
             continue;
         if (empty(&made[i]))
-            d = &made[i];
-        else
-            drop(i);
+            return &made[i];
+        drop(i);
     }
+    return NULL;
+}
+
+PGconn *wpt_pg_create(char *url, size_t size, const char *kept_for)
+{
+    database *d = find(kept_for);
     if (!d)
         d = make(url);
     d->idle = false;
@@ -130,12 +168,30 @@ PGconn *wpt_pg_create(char *url, size_t size)
     return d->pg;
 }
 
+void wpt_pg_keep(const char *url, const char *kept_for)
+{
+    for (size_t i = 0; i < made_count; i++)
+        if (strcmp(made[i].name, database_of(url)) == 0) {
+            made[i].kept_for = kept_for;
+            take_fingerprint(made[i].fingerprint, &made[i]);
+        }
+}
+
+/* Cut off whoever else is connected, and wait until they are gone. */
+static bool cut_off(PGconn *pg)
+{
+#define OTHERS                                                                                     \
+    " FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    if (!succeeds(pg, "SELECT pg_terminate_backend(pid)" OTHERS))
+        return false;
+    WPT_AWAIT(wpt_pg_number(pg, "SELECT count(*)" OTHERS) == 0);
+    return true;
+}
+
 void wpt_pg_release(void)
 {
-    static const char cut_off[] = "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity "
-                                  "WHERE datname = current_database() AND pid <> pg_backend_pid()";
     for (size_t i = made_count; i-- > 0;) {
-        if (!made[i].idle && !succeeds(made[i].pg, cut_off))
+        if (!made[i].idle && !cut_off(made[i].pg))
             drop(i);
         else
             made[i].idle = true;

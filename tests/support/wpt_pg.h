@@ -11,8 +11,11 @@
 /* The URL for a database of this test's own on the server that WAYPOST_TEST_POSTGRESQL names. */
 void wpt_pg_name(char *url, size_t size, const char *name);
 /* Make it, or empty one that an earlier test has let go of, whose URL is then written to `url`. Gives a
- * connection to it, which stays ours. */
-PGconn *wpt_pg_create(char *url, size_t size);
+ * connection to it, which stays ours.
+ * @param kept_for  if one was kept for this, it may come with its schema, without rows; NULL: none may */
+PGconn *wpt_pg_create(char *url, size_t size, const char *kept_for);
+/* The database, whose schema has just been deployed, may be had again with that. */
+void wpt_pg_keep(const char *url, const char *kept_for);
 /* Let go of all of them, and cut off whoever is connected to them. */
 void wpt_pg_release(void);
 /* The same database through the proxy that WAYPOST_TEST_PGBOUNCER names. */
