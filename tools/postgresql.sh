@@ -61,6 +61,7 @@ listen_addresses = '127.0.0.1'
 unix_socket_directories = ''
 max_connections = 300
 fsync = $fsync
+autovacuum = $fsync
 max_wal_size = 4GB
 shared_buffers = 256MB
 autovacuum_naptime = 5s

@@ -46,7 +46,7 @@ const wp__property wp__properties[] = {
      "not keep them, this is found out and they are used no more; switch it off to not even try."},
     {"store.signals", WP__PROP_BOOL, AT(signals), 0, 1, "true", NULL, false,
      "Tell workers in other processes of new messages where the database has a way to (PostgreSQL: "
-     "NOTIFY, without data, at most one every 20 ms from one store). Off: they find them by "
+     "NOTIFY, without data, at most one every 5 ms from one store). Off: they find them by "
      "polling. "
      "A transaction that has signalled cannot be prepared for a two-phase commit."},
     {"store.sqlite_synchronous", WP__PROP_ENUM, AT(synchronous), 0, 0, "full", sync_choices, false,

@@ -20,7 +20,7 @@ static wp_status signal_next(wp_op *op, wp_error **err)
     if (!self->sent) {
         self->sent = true;
         wp__op_set_text(op, WP__P_NAME, wp__store_channel(op->store));
-        wp__op_use(op, WP__SQL_OUTBOX_SIGNAL, 1);
+        wp__op_use(op, WP__SQL_OUTBOX_SIGNAL_ALONE, 1);
     }
     return WP_OK;
 }

@@ -12,7 +12,7 @@
 
 #include "base/thread.h"
 
-enum { WP__SIGNAL_INTERVAL_US = 20000 };
+enum { WP__SIGNAL_INTERVAL_US = 5000 };
 
 typedef struct wp__signaller {
     wp__mutex mutex;
