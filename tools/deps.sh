@@ -6,7 +6,7 @@ set -euo pipefail
 packages=(
     build-essential cmake ninja-build pkg-config
     libsqlite3-dev libpq-dev unixodbc-dev libjansson-dev libcmocka-dev
-    postgresql pgbouncer tzdata
+    postgresql pgbouncer openssl tzdata
     clang clang-tidy clang-format cppcheck valgrind
     python3 python3-dev python3-venv python3-pip python3-setuptools python3-wheel
     python3-cffi python3-pytest python3-sqlalchemy python3-aiosqlite mypy

@@ -5,6 +5,7 @@
 #   tools/postgresql.sh stop DIR
 #   tools/postgresql.sh restart DIR             as after a crash
 #   tools/postgresql.sh restart-pgbouncer DIR   killed
+#   tools/postgresql.sh require-tls DIR         from now on, with DIR/server.crt; other.crt is of no server
 # Its data is not synced to the disk: tests kill processes, not the machine. WAYPOST_TEST_FSYNC=on syncs it,
 # for benchmarks.
 set -euo pipefail
@@ -31,6 +32,25 @@ stop() {
 
 restart() {
     cd / && as_user "$bin/pg_ctl" -D "$dir/data" -l "$dir/log" -m immediate -s -w restart
+}
+
+certificate() { # NAME: DIR/NAME.crt and .key
+    as_user openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost \
+        -addext subjectAltName=IP:127.0.0.1 -keyout "$dir/$1.key" -out "$dir/$1.crt" 2>/dev/null
+    chmod 600 "$dir/$1.key"
+    chmod 644 "$dir/$1.crt"
+}
+
+require_tls() {
+    certificate server
+    certificate other
+    cat >>"$dir/data/postgresql.conf" <<END
+ssl = on
+ssl_cert_file = '$dir/server.crt'
+ssl_key_file = '$dir/server.key'
+END
+    echo "hostssl all all 127.0.0.1/32 trust" >"$dir/data/pg_hba.conf"
+    restart
 }
 
 start_pgbouncer() {
@@ -96,5 +116,6 @@ start) start ;;
 stop) stop ;;
 restart) restart ;;
 restart-pgbouncer) restart_pgbouncer ;;
-*) echo "usage: tools/postgresql.sh start|stop|restart|restart-pgbouncer DIR" >&2; exit 2 ;;
+require-tls) require_tls ;;
+*) echo "usage: tools/postgresql.sh start|stop|restart|restart-pgbouncer|require-tls DIR" >&2; exit 2 ;;
 esac

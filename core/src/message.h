@@ -42,6 +42,9 @@ enum {
     WP__RECEIVED_COLUMNS
 };
 
+/* Why a claimed run is not to be run: its job was deleted, or it was to be cancelled. */
+typedef enum wp__run_end { WP__RUN_GOES_ON, WP__RUN_GONE, WP__RUN_ASKED } wp__run_end;
+
 /* What follows for the inbox, at the end of a row. */
 enum {
     WP__MORE_SOURCE,
@@ -59,7 +62,7 @@ typedef struct wp__run {
     int64_t max_attempts;
     int64_t backoff_base_ms;
     int64_t backoff_max_ms;
-    bool gone; /* its job was deleted */
+    wp__run_end end;
 } wp__run;
 
 /* One allocation: the texts follow the struct. */

@@ -1,2 +1,3 @@
--- job_run_asked: which of the runs :seqs are asked to end.
+-- job_run_asked: which of the runs :seqs are asked to end, and were not replayed since.
 SELECT +r.seq FROM json_each(:seqs) AS s CROSS JOIN {job_run} AS r WHERE r.seq = s.value AND r.cancel_at IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM {job_run_replayed} AS p WHERE p.seq = r.seq AND p.replayed_at >= r.cancel_at)

@@ -112,13 +112,14 @@ static const bool checked = false;
 int bed_run(const struct CMUnitTest *tests, size_t count)
 {
     const char *only = getenv("WAYPOST_TEST_ENGINE");
-    int failed = 0;
+    int failed = only ? 1 : 0; /* a name that none has */
     cmocka_set_test_filter(getenv("WAYPOST_TEST_FILTER"));
     for (size_t i = 0; i < engine_count; i++) {
-        if (only && strcmp(only, engines[i]->name) != 0)
+        if (only && strncmp(only, engines[i]->name, strlen(only)) != 0)
             continue;
         if (checked && engines[i]->unchecked)
             continue;
+        failed = only && failed == 1 && !current ? 0 : failed;
         current = engines[i];
         print_message("# %s\n", current->name);
         failed += _cmocka_run_group_tests(current->name, tests, count, NULL, NULL);

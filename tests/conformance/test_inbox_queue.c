@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Conformance of the inbox as a queue: claimed, finished, given back, recovered. */
+#include <stdatomic.h>
+
 #include "bed.h"
 #include "inbox_bed.h"
 
@@ -579,6 +581,75 @@ static void test_worker__with_two_threads__runs_two_messages_at_once_each_once(v
     wpt_gate_fini(&gate);
 }
 
+static int64_t polls(const wp_worker *worker)
+{
+    return wp_worker_counter(worker, WP_COUNTER_POLLS);
+}
+
+/* Each wait for messages that do not come is twice as long as the one before, up to a limit. */
+/* proves: IBX-124 */
+static void test_worker__without_messages__polls_less_and_less(void **state)
+{
+    static const int64_t waits_ms[] = {100, 200, 400, 800, 800};
+    bed *b = *state;
+    wp_worker *worker = NULL;
+    seen s = {.outcome = WP_OUTCOME_DONE};
+    bed_reopen(b, WPT_OPTIONS("worker.poll_min_ms", "100", "worker.poll_max_ms", "800",
+                              "worker.wakeups", "false", "worker.reap_ms", "3600000"));
+    WPT_OK(wp_worker_new(&worker, b->store, NULL, WPT_ERR));
+    WPT_OK(wp_worker_handle(worker, WP_SOURCE_INBOX, "t", handle, &s, NULL, WPT_ERR));
+    WPT_OK(wp_worker_start(worker, 1, WPT_ERR));
+    WPT_AWAIT(polls(worker) == 2); /* a claim, and a look at when there will be something */
+    for (size_t i = 0; i < WPT_COUNT(waits_ms); i++) {
+        wpt_advance_ms(b->clock, waits_ms[i] / 2); /* jitter takes an eighth at most */
+        assert_int_equal(polls(worker), (int64_t)i + 2);
+        wpt_advance_ms(b->clock, waits_ms[i] - waits_ms[i] / 2);
+        WPT_AWAIT(polls(worker) == (int64_t)i + 3);
+    }
+    WPT_OK(wp_worker_stop(NULL, worker, 60000, WPT_ERR));
+    wp_worker_free(worker);
+}
+
+static wp_outcome count_up(wp_delivery *delivery, void *user)
+{
+    (void)delivery;
+    atomic_fetch_add((atomic_int *)user, 1);
+    return WP_OUTCOME_DONE;
+}
+
+/* How many a second, `./dev bench inbox` tells; here, that none of thousands is lost or run twice. */
+/* proves: IBX-121 */
+static void test_worker__thousands_of_messages__each_once(void **state)
+{
+    enum { COUNT = 2000 };
+    bed *b = *state;
+    wp_worker *worker = NULL;
+    atomic_int calls = 0;
+    wp_message *m = wpt_message("t", "x");
+    wp_inbox_key *keys[COUNT];
+    const wp_message *messages[COUNT];
+    for (size_t i = 0; i < COUNT; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof id, "%zu", i);
+        keys[i] = ib_key("src", id);
+        messages[i] = m;
+    }
+    for (int repeat = 0; repeat < 2; repeat++)
+        WPT_OK(wp_inbox_enqueue_many(NULL, NULL, NULL, b->store, NULL,
+                                     (const wp_inbox_key *const *)keys, messages, COUNT, WPT_ERR));
+    WPT_OK(wp_worker_new(&worker, b->store, NULL, WPT_ERR));
+    WPT_OK(wp_worker_handle(worker, WP_SOURCE_INBOX, "t", count_up, &calls, NULL, WPT_ERR));
+    WPT_OK(wp_worker_start(worker, 2, WPT_ERR));
+    WPT_AWAIT(wp_worker_counter(worker, WP_COUNTER_ACKED) == COUNT);
+    WPT_OK(wp_worker_stop(NULL, worker, 60000, WPT_ERR));
+    assert_int_equal(calls, COUNT);
+    assert_int_equal(stat_of(b, "t", WP_STAT_DONE), COUNT);
+    wp_worker_free(worker);
+    wp_message_free(m);
+    for (size_t i = 0; i < COUNT; i++)
+        wp_inbox_key_free(keys[i]);
+}
+
 /* proves: IBX-072 */
 static void test_worker__that_runs__reaps_the_inbox(void **state)
 {
@@ -767,6 +838,8 @@ int main(void)
         BED_TEST(test_worker__completed_in_the_apps_transaction__both_or_neither),
         BED_TEST(test_worker__without_a_handler_for_a_topic__warns_and_gives_it_back),
         BED_TEST(test_worker__with_two_threads__runs_two_messages_at_once_each_once),
+        BED_TEST(test_worker__without_messages__polls_less_and_less),
+        BED_TEST(test_worker__thousands_of_messages__each_once),
         BED_TEST(test_worker__that_runs__reaps_the_inbox),
         BED_TEST(test_once__delivered_twice_at_once__runs_once),
         BED_TEST(test_once__whose_first_delivery_dies__runs_for_the_second),

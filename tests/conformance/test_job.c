@@ -2,6 +2,7 @@
 /* Conformance of jobs: schedules that become runs, whoever and however many make them. */
 #include <inttypes.h>
 #include <stdatomic.h>
+#include <waypost/dead.h>
 
 #include "bed.h"
 
@@ -690,6 +691,46 @@ static void test_cancel__pending_run__ends_and_others_do_not(void **state)
     assert_int_equal(finish_all(b), 0);
 }
 
+/* Whoever is asked to end a run and dies over it does not get it run once more; a replay does. */
+/* scenario: RUN-010 */
+/* proves: JOB-008, JOB-015, DLQ-001 */
+static void test_cancel__of_a_run_whose_holder_died__ends_it_at_its_next_claim(void **state)
+{
+    bed *b = *state;
+    const wp_id owner = wpt_owner(1);
+    wp_claim *claim;
+    wp_id id, other;
+    int cancelled = 7;
+    size_t changed = 9;
+    put(b, job_of("j", "@daily"));
+    put(b, job_of("k", "@daily"));
+    WPT_OK(wp_job_trigger(&id, b->store, "j", WPT_ERR));
+    WPT_OK(wp_job_trigger(&other, b->store, "k", WPT_ERR));
+    wp_claim_free(claim_runs(b, 2));
+    WPT_OK(wp_job_run_cancel(&cancelled, b->store, &id, WPT_ERR));
+    assert_int_equal(cancelled, 1);
+    wpt_advance_ms(b->clock, MINUTE_MS);
+    WPT_OK(wp_job_run_reap(&changed, b->store, WPT_ERR));
+    assert_int_equal(changed, 2);
+    wpt_advance_ms(b->clock, MINUTE_MS);
+    claim = claim_runs(b, 2);
+    assert_int_equal(wp_claim_count(claim), 1);
+    assert_true(wpt_claim_is(claim, &other, 1));
+    wp_claim_free(claim);
+    assert_int_equal(last_status(b, "j"), WP_RUN_CANCELLED);
+    /* it ended as failed, is replayed, and runs as if nobody had asked */
+    WPT_OK(wp_job_trigger(&id, b->store, "j", WPT_ERR));
+    wp_claim_free(claim_runs(b, 1));
+    WPT_OK(wp_job_run_cancel(&cancelled, b->store, &id, WPT_ERR));
+    WPT_OK(wp_job_run_fail(&changed, b->store, NULL, &owner, &id, NULL, 1, "cancelled", WPT_ERR));
+    assert_int_equal(last_status(b, "j"), WP_RUN_CANCELLED);
+    WPT_OK(wp_dead_replay(&changed, b->store, WP_SOURCE_JOB, NULL, 9, 0, NULL, WPT_ERR));
+    assert_int_equal(changed, 1);
+    claim = claim_runs(b, 1);
+    assert_true(wpt_claim_is(claim, &id, 1));
+    wp_claim_free(claim);
+}
+
 /* ---- worker ------------------------------------------------------------------------------- */
 
 typedef struct seen {
@@ -939,6 +980,7 @@ int main(void)
         BED_TEST(test_run__claim_and_what_ends_it__as_in_the_outbox),
         BED_TEST(test_purge__old_runs__go_and_others_stay),
         BED_TEST(test_cancel__pending_run__ends_and_others_do_not),
+        BED_TEST(test_cancel__of_a_run_whose_holder_died__ends_it_at_its_next_claim),
         BED_TEST(test_worker__due_job__runs_and_its_history_tells),
         BED_TEST(test_worker__failing_run__is_retried_by_its_jobs_policy),
         BED_TEST(test_worker__meets_lost_runs__warns_and_runs_them_again),

@@ -195,15 +195,18 @@ static wp_store *get(wp_router *router, const char *key)
 }
 
 /* scenario: WRK-123, INB-014 */
-/* proves: IBX-091 OBX-072 IBX-092 OBX-073 OBX-074 */
+/* proves: IBX-123 IBX-091 OBX-072 IBX-092 OBX-073 OBX-074 */
 static void test_router__key__its_store_or_not_found(void **state)
 {
     bed *b = *state;
     wp_router *router = NULL;
-    wp_store *store = NULL;
+    wp_store *store = NULL, *same;
     WPT_OK(wp_router_new(&router, WPT_ERR));
     set_stores(b, router, true, true);
     store = get(router, "app");
+    same = get(router, "app"); /* opened once and kept */
+    assert_ptr_equal(same, store);
+    wp_store_close(same);
     assert_string_equal(wp_store_engine(store), wp_store_engine(b->store));
     (void)wpt_enqueue(store, "t", "app");
     assert_int_equal(wpt_stat(store, "t", WP_STAT_READY), 1);

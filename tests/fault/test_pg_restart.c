@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "base/thread.h"
+#include "own_server.h"
 #include "support/wpt_odbc.h"
 
 enum { PRODUCERS = 2, WORKERS = 2, THREADS = 3, EACH = FAULT_ROUNDS(300), CRASHES = 3 };
@@ -116,16 +117,6 @@ static void *produce(void *arg)
 
 /* ---- what goes wrong ---------------------------------------------------------------------- */
 
-static char server[128]; /* its directory */
-
-static void tool(const char *what)
-{
-    char command[300];
-    (void)snprintf(command, sizeof command, "%s/postgresql.sh %s %s", TOOLS, what, server);
-    if (system(command) != 0) /* NOLINT(cert-env33-c) */
-        fault_die(__FILE__, __LINE__, command);
-}
-
 /* Some of those that are connected to the database, but not its own connection. */
 static void kill_some(const char *url, unsigned rounds)
 {
@@ -142,14 +133,14 @@ static void kill_some(const char *url, unsigned rounds)
 static void crash(const char *url)
 {
     kill_some(url, 30);
-    tool("restart");
+    own_server_do("restart");
 }
 
 static void kill_pgbouncer(const char *url)
 {
     (void)url;
     fault_nap_us(fault_random(500000));
-    tool("restart-pgbouncer");
+    own_server_do("restart-pgbouncer");
 }
 
 /* ---- all of it ---------------------------------------------------------------------------- */
@@ -239,47 +230,6 @@ static void test_pgbouncer__killed_under_load__what_was_committed_is_done_once(v
     under_load(p, url, kill_pgbouncer);
 }
 
-/* ---- the server --------------------------------------------------------------------------- */
-
-static FILE *keeper; /* stops the server when this process has ended, however it ends */
-
-/* Take over what `export NAME=VALUE` says. */
-static void take_setting(char *line)
-{
-    char *name = line + strlen("export ");
-    char *value = strchr(line, '=');
-    MUST(strncmp(line, "export ", strlen("export ")) == 0 && value);
-    *value++ = '\0';
-    value[strcspn(value, "\n")] = '\0';
-    MUST(setenv(name, value, 1) == 0);
-}
-
-static void stop_server(void)
-{
-    (void)pclose(keeper);
-}
-
-static int start_server(void **state)
-{
-    char command[300], line[300];
-    const char *parent = getenv("TMPDIR");
-    FILE *output;
-    (void)state;
-    assert_true(snprintf(server, sizeof server, "%s/waypost-server-XXXXXX",
-                         parent && *parent ? parent : "/tmp") < (int)sizeof server);
-    MUST(mkdtemp(server));
-    (void)snprintf(command, sizeof command, "cat >/dev/null; exec %s/postgresql.sh stop %s", TOOLS,
-                   server);
-    MUST((keeper = popen(command, "we"))); /* NOLINT(cert-env33-c) */
-    (void)atexit(stop_server);             /* when the databases have been dropped */
-    (void)snprintf(command, sizeof command, "%s/postgresql.sh start %s", TOOLS, server);
-    MUST((output = popen(command, "re"))); /* NOLINT(cert-env33-c) */
-    while (fgets(line, sizeof line, output))
-        take_setting(line);
-    MUST(pclose(output) == 0);
-    return 0;
-}
-
 static int suite(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,7 +237,7 @@ static int suite(void)
         WITH_PG(test_crash__under_load_by_odbc__what_was_committed_is_done_once),
         WITH_PG(test_pgbouncer__killed_under_load__what_was_committed_is_done_once),
     };
-    return cmocka_run_group_tests(tests, start_server, NULL);
+    return cmocka_run_group_tests(tests, own_server_start, NULL);
 }
 
 int main(int argc, char **argv)

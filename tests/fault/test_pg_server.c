@@ -3,6 +3,10 @@
  * settings of roles and databases. */
 #include "pg.h"
 
+#include <unistd.h>
+#include <waypost/dead.h>
+#include <waypost/inbox.h>
+
 #include "base/buf.h"
 #include "base/thread.h"
 #include "db/store.h"
@@ -212,6 +216,94 @@ static void test_settings__lock_timeout_of_the_database__ends_the_wait(void **st
     wp_conn_free(conn);
     wp_message_free(message);
     wp_store_close(store);
+}
+
+/* ---- rights ------------------------------------------------------------------------------- */
+
+static wp_outcome count_call(wp_delivery *delivery, void *user)
+{
+    (void)delivery;
+    atomic_fetch_add((atomic_int *)user, 1);
+    return WP_OUTCOME_DONE;
+}
+
+/* The same database as another role. */
+static void url_as(char *out, size_t size, const char *url, const char *user)
+{
+    const char *at = strchr(url, '@');
+    assert_non_null(at);
+    (void)snprintf(out, size, "postgresql://%s%s", user, at);
+}
+
+/* Everything an app and its worker do with the inbox and the outbox. */
+static void work_with_inbox(wp_store *store)
+{
+    wp_worker *worker = NULL;
+    wp_inbox_key *keys[3];
+    wp_message *message = fault_message("t", "1");
+    wp_inbox_state found;
+    atomic_int calls = 0;
+    for (size_t i = 0; i < WPT_COUNT(keys); i++)
+        MUST_OK(wp_inbox_key_new(&keys[i], "src", i == 0 ? "a" : i == 1 ? "b" : "c", &must_err));
+    MUST_OK(wp_inbox_check(&found, NULL, store, NULL, keys[0], &must_err));
+    MUST_OK(wp_inbox_mark_processing(store, NULL, keys[0], &must_err));
+    MUST_OK(wp_inbox_mark_dead(store, NULL, keys[0], "no", &must_err));
+    MUST_OK(wp_inbox_enqueue(NULL, &found, NULL, store, NULL, keys[0], message, &must_err));
+    MUST_OK(wp_inbox_revive(store, NULL, keys[0], &must_err));
+    MUST_OK(wp_inbox_enqueue(NULL, &found, NULL, store, NULL, keys[1], message, &must_err));
+    MUST_OK(wp_inbox_enqueue(NULL, &found, NULL, store, NULL, keys[1], message, &must_err));
+    (void)fault_enqueue(store, "t", "1");
+    MUST_OK(wp_worker_new(&worker, store, NULL, &must_err));
+    MUST_OK(wp_worker_handle(worker, WP_SOURCE_INBOX, "t", count_call, &calls, NULL, &must_err));
+    MUST_OK(wp_worker_handle(worker, WP_SOURCE_OUTBOX, "t", count_call, &calls, NULL, &must_err));
+    MUST_OK(wp_worker_drain(NULL, worker, PATIENCE_MS, &must_err));
+    assert_int_equal(calls, 3);
+    MUST_OK(wp_inbox_enqueue(NULL, &found, NULL, store, NULL, keys[2], message, &must_err));
+    MUST_OK(wp_inbox_mark_dead(store, NULL, keys[2], "no", &must_err));
+    MUST_OK(wp_dead_replay(NULL, store, WP_SOURCE_INBOX, NULL, 9, 0, NULL, &must_err));
+    MUST_OK(wp_inbox_mark_dead(store, NULL, keys[2], "no", &must_err));
+    MUST_OK(wp_dead_purge(NULL, store, WP_SOURCE_INBOX, NULL, 9, &must_err));
+    MUST_OK(wp_cleanup(NULL, store, WP_SOURCE_INBOX, 0, &must_err));
+    assert_int_equal(wp_worker_counter(worker, WP_COUNTER_ERRORS), 0);
+    wp_worker_free(worker);
+    wp_message_free(message);
+    for (size_t i = 0; i < WPT_COUNT(keys); i++)
+        wp_inbox_key_free(keys[i]);
+}
+
+/* A role that may read and change the tables' rows and take numbers from their sequences, and nothing else,
+ * can do all of it. */
+/* proves: IBX-126 */
+static void test_rights__on_rows_alone__are_enough(void **state)
+{
+    pg_place *p = *state;
+    char limited[40], url[256];
+    wp_config *config;
+    wp_store *store = NULL;
+    (void)snprintf(limited, sizeof limited, "limited_%d", (int)getpid());
+    pg_exec(p->db, "CREATE ROLE %s LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE", limited);
+    pg_exec(p->db, "GRANT USAGE ON SCHEMA infra TO %s", limited);
+    pg_exec(p->db, "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA infra TO %s",
+            limited);
+    pg_exec(p->db, "GRANT USAGE ON ALL SEQUENCES IN SCHEMA infra TO %s", limited);
+    url_as(url, sizeof url, p->url, limited);
+    store = fault_store(url, "");
+    work_with_inbox(store);
+    wp_store_close(store);
+    /* without one of them it is told which right is missing, and nothing is deployed */
+    pg_exec(p->db, "REVOKE INSERT ON ALL TABLES IN SCHEMA infra FROM %s", limited);
+    config = fault_config(url, "");
+    MUST_OK(wp_store_open(&store, config, &must_err));
+    {
+        wp_inbox_key *key = NULL;
+        MUST_OK(wp_inbox_key_new(&key, "src", "new", &must_err));
+        WPT_FAILS(wp_inbox_check(NULL, NULL, store, NULL, key, WPT_ERR), WP_E_DB,
+                  "permission denied");
+        wp_inbox_key_free(key);
+    }
+    wp_store_close(store);
+    wp_config_free(config);
+    pg_exec(p->db, "DROP OWNED BY %s; DROP ROLE %s", limited, limited);
 }
 
 /* ---- numbers and names -------------------------------------------------------------------- */
@@ -551,6 +643,7 @@ static int suite(void)
         WITH_PG(test_renew__by_the_app_while_it_is_locked__waits_and_tells_the_truth),
         WITH_PG(test_settings__of_the_database__change_nothing),
         WITH_PG(test_settings__lock_timeout_of_the_database__ends_the_wait),
+        WITH_PG(test_rights__on_rows_alone__are_enough),
         WITH_PG(test_sequence__past_what_other_types_hold__works),
         WITH_PG(test_claim_number__past_what_other_types_hold__works),
         WITH_PG(test_channel__long_names_that_begin_alike__wake_nobody_else),

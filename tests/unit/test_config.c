@@ -95,6 +95,12 @@ static void test_config_new__untouched__holds_the_defaults(void **state)
     assert_null(config->log_sink);
 }
 
+/* proves: IBX-094, OBX-076 */
+static void test_discovery_interval__by_default__is_five_minutes(void **state)
+{
+    assert_value(*state, "worker.discovery_interval_ms", "300000");
+}
+
 static void test_config_set__values_of_each_type__are_stored(void **state)
 {
     static const char *const cases[][3] = {
@@ -464,6 +470,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         FRESH(test_config_new__untouched__holds_the_defaults),
+        FRESH(test_discovery_interval__by_default__is_five_minutes),
         FRESH(test_config_set__values_of_each_type__are_stored),
         FRESH(test_config_set__bad_integer__names_key_and_range),
         FRESH(test_config_set__other_bad_values__say_what_is_allowed),

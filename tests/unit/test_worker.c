@@ -1325,7 +1325,7 @@ static void test_log__failed_or_asked_for_a_retry__level_and_attempt(void **stat
     (void)wpt_enqueue(store, "t", "x");
     WPT_OK(wp_worker_drain(NULL, worker, 60000, WPT_ERR));
     assert_int_equal(
-        wpt_log_count(&log, "warning handler failed, will retry", "\"Attempt\":0,", "no known"), 1);
+        wpt_log_count(&log, "error handler failed, will retry", "\"Attempt\":0,", "no known"), 1);
     answer = WP_OUTCOME_RETRY;
     wpt_advance_ms(g->clock, 60000);
     WPT_OK(wp_worker_drain(NULL, worker, 60000, WPT_ERR));

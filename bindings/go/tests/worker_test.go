@@ -341,7 +341,7 @@ func TestLogTellsARetryThatWasAskedForFromAFailure(t *testing.T) {
 		"level=INFO msg=\"handler asked for a retry\"": func(context.Context, delivery) error {
 			return waypost.Retry(errors.New("later"), time.Hour)
 		},
-		"level=WARN msg=\"handler failed, will retry\"": func(context.Context, delivery) error {
+		"level=ERROR msg=\"handler failed, will retry\"": func(context.Context, delivery) error {
 			return errors.New("boom")
 		},
 	} {

@@ -31,10 +31,9 @@ typedef enum wp_source {
 
 /** What a handler answers. 0 and any other unknown value count as a failure to be retried.
  *
- * A retry is logged at "info" if the handler asked for it and at "warning" ("error" in the inbox) if it
- * failed otherwise, a
- * dead letter at "error". `Attempt` in a record is wp_received_attempt() of the delivery: how many
- * attempts had ended before this one, 0 at the first. */
+ * A retry is logged at "info" if the handler asked for it and at "error" if it failed otherwise, a dead
+ * letter at "error". `Attempt` in a record is wp_received_attempt() of the delivery: how many attempts
+ * had ended before this one, 0 at the first. */
 typedef enum wp_outcome {
     WP_OUTCOME_NONE = 0,     /**< no answer, or an exception: like RETRY, but nobody asked for it */
     WP_OUTCOME_DONE = 1,     /**< finished with success */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs of jobs begin when they are claimed: in the claim's transaction this is noted in their
- * history, and what their jobs say of attempts and timeouts is read. Those whose job was deleted end
- * here. */
+ * history, and what their jobs say of attempts and timeouts is read. Those whose job was deleted, and
+ * those whose last holder was asked to end them and died, end here. */
 #include <stdlib.h>
 
 #include "base/text.h"
 #include "job/job.h"
 #include "queue/queue.h"
 
-enum { NOTHING, STARTING, LIMITING, ENDING, STARTED };
+enum { NOTHING, STARTING, LIMITING, ENDING, STARTED /* all that is to be said is said */ };
 
 static wp_status use_start(wp__claim_op *claim, wp_error **err)
 {
@@ -44,13 +44,8 @@ static bool use_limit(wp__claim_op *claim)
     return false;
 }
 
-static bool is_gone(const wp_received *m)
-{
-    return m->run && m->run->gone;
-}
-
-/* Take those out whose job is gone, and end them. */
-static wp_status use_end(wp__claim_op *claim, bool *used, wp_error **err)
+/* Take those out that are not to be run for one reason, and end them. */
+static wp_status use_end(wp__claim_op *claim, wp__run_end end, bool *used, wp_error **err)
 {
     wp__refs refs = {0};
     wp_op *op = &claim->base;
@@ -59,7 +54,7 @@ static wp_status use_end(wp__claim_op *claim, bool *used, wp_error **err)
     wp_status st = WP_OK;
     for (size_t i = 0; i < claim->count; i++) {
         wp_received *m = claim->received[i];
-        if (!is_gone(m) || st != WP_OK) {
+        if (!m->run || m->run->end != end || st != WP_OK) {
             claim->received[kept++] = m;
             continue;
         }
@@ -77,7 +72,8 @@ static wp_status use_end(wp__claim_op *claim, bool *used, wp_error **err)
         wp__op_set_int(op, WP__P_STATUS, WP_MESSAGE_CANCELLED);
         wp__op_set_int(op, WP__P_ATTEMPTS, 0);
         wp__op_set_text(op, WP__P_WORKER, NULL);
-        wp__op_set_text(op, WP__P_REASON, "the job was deleted");
+        wp__op_set_text(op, WP__P_REASON,
+                        end == WP__RUN_ASKED ? "cancelled" : "the job was deleted");
         wp__op_use_queue(op, WP__QUEUE_FINISH, 2);
     }
     wp__refs_free(&refs);
@@ -99,20 +95,16 @@ wp_status wp__starts_next(wp__claim_op *claim, wp_error **err)
         s->phase = LIMITING;
     if (s->phase == LIMITING && use_limit(claim))
         return WP_OK;
-    if (s->phase == LIMITING) {
-        s->phase = ENDING;
-        st = use_end(claim, &used, err);
-    }
-    if (!used)
-        s->phase = STARTED;
+    for (; s->phase < STARTED && st == WP_OK && !used; s->phase++)
+        st = use_end(claim, s->phase == LIMITING ? WP__RUN_GONE : WP__RUN_ASKED, &used, err);
     return st;
 }
 
 static wp_status set_run(wp_received *m, const wp__value *columns, wp_error **err)
 {
     wp__job_options options;
-    int64_t there = 0;
-    wp_status st = wp__column_int(&there, &columns[3], err);
+    int64_t end = 0;
+    wp_status st = wp__column_int(&end, &columns[3], err);
     if (st != WP_OK)
         return st;
     if (!m->run && !(m->run = calloc(1, sizeof *m->run)))
@@ -128,7 +120,7 @@ static wp_status set_run(wp_received *m, const wp__value *columns, wp_error **er
     m->run->max_attempts = options.max_attempts;
     m->run->backoff_base_ms = options.backoff_base_ms;
     m->run->backoff_max_ms = options.backoff_max_ms;
-    m->run->gone = !there;
+    m->run->end = (wp__run_end)end;
     return WP_OK;
 }
 

@@ -174,9 +174,7 @@ static void log_outcome(const wp__part *part, const wp_delivery *delivery, wp__w
     } else if (written == WP__WRITTEN && delivery->finish == WP__FINISH_RETRY) {
         const bool asked = delivery->said == WP_OUTCOME_RETRY;
         message = asked ? "handler asked for a retry" : "handler failed, will retry";
-        level = asked                                        ? WP_LOG_INFO
-                : delivery->group->lane->queue == &wp__inbox ? WP_LOG_ERROR
-                                                             : WP_LOG_WARNING;
+        level = asked ? WP_LOG_INFO : WP_LOG_ERROR;
     } else if (written == WP__WRITTEN && delivery->finish == WP__FINISH_FAIL) {
         message = "dead letter";
         level = WP_LOG_ERROR;
