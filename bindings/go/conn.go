@@ -149,6 +149,15 @@ func execute(ctx context.Context, on Execer, begin func() (*operation, error),
 	}
 }
 
+// executeOn is execute where the app has to lend a connection.
+func executeOn(ctx context.Context, on Execer, begin func() (*operation, error),
+	result func(*operation) error) error {
+	if on == nil {
+		return failure(ErrArgument, "the connection is nil")
+	}
+	return execute(ctx, on, begin, result)
+}
+
 func inTransaction(ctx context.Context, db *sql.DB, begin func() (*operation, error),
 	result func(*operation) error) error {
 	tx, err := db.BeginTx(ctx, nil)

@@ -20,14 +20,18 @@ type Delivery struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	run     *run // nil in Drain and Step
+	kind    Kind
 	engine  string
 	storeID string
 }
 
 // Context is cancelled when the handler should stop; context.Cause says why: ErrLeaseLost (someone
-// else may have the message), ErrTimeout (it will be tried again) or ErrStopped (the worker's stop
-// is near its deadline; see Stopping).
+// else may have the message), ErrTimeout (it will be tried again), ErrStopped (the worker's stop
+// is near its deadline; see Stopping) or ErrCancelled (Runs.Cancel was called; it is not tried again).
 func (d *Delivery) Context() context.Context { return d.ctx }
+
+// Kind says of which queue it is.
+func (d *Delivery) Kind() Kind { return d.kind }
 
 // StoreID is the id of the store that it came from.
 func (d *Delivery) StoreID() string { return d.storeID }
@@ -44,10 +48,7 @@ func (d *Delivery) Stopping() <-chan struct{} {
 // and the acknowledgement commit together; the handler then returns nil. If the transaction does
 // not commit, the message is tried again. ErrLeaseLost: roll back.
 func (d *Delivery) Complete(ctx context.Context, on Execer) error {
-	if on == nil {
-		return failure(ErrArgument, "the connection is nil")
-	}
-	return execute(ctx, on, d.completeOp, func(*operation) error { return nil })
+	return executeOn(ctx, on, d.completeOp, func(*operation) error { return nil })
 }
 
 // Done finishes a deferred or pulled delivery with success. ErrState: it is finished already;
@@ -201,6 +202,8 @@ func (d *Delivery) outcomeOf(err error) (how outcome, reason string, delayMS int
 		return outcomeFailed, reason + ": " + textOf(cause), 0
 	case cause == ErrStopped: // it did as it was told, and is not to blame
 		return outcomeRelease, "", 0
+	case cause == ErrCancelled: // the core says so in the reason, and tries it no more
+		return outcomeRetry, reason, 0
 	}
 	return outcomeRetry, reason + ": " + textOf(cause), 0
 }

@@ -17,7 +17,7 @@ type Status int
 //	if errors.Is(err, waypost.ErrLeaseLost) { ... }
 //
 // They are also the causes (context.Cause) with which the context of a handler is cancelled:
-// ErrLeaseLost, ErrTimeout, ErrStopped.
+// ErrLeaseLost, ErrTimeout, ErrStopped, and ErrCancelled.
 var (
 	ErrArgument    error = Status(1)  // an argument is nil, empty, malformed or too long
 	ErrRange       error = Status(2)  // a number is outside its range
@@ -33,6 +33,10 @@ var (
 	ErrStopped     error = Status(12) // the worker is stopped
 	ErrInternal    error = Status(13) // a fault of the library itself; please report it
 )
+
+// ErrCancelled is the cause with which the context of a handler is cancelled whose run somebody
+// cancelled: see Runs.Cancel.
+var ErrCancelled = errors.New("waypost: the run was cancelled")
 
 const (
 	statusOK      Status = 0

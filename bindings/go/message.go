@@ -46,6 +46,10 @@ type Received struct {
 	Created       time.Time // by the database's clock
 	Due           time.Time
 	Expires       time.Time // zero: never
+
+	Key      InboxKey  // of a message of the inbox: what it is known by
+	LastSeen time.Time // of a message of the inbox: when it arrived last; first it did at Created
+	Job      string    // of a job's run: the job's name
 }
 
 // Decode reads the payload as JSON.
@@ -61,10 +65,12 @@ const (
 	Done                    // finished with success
 	Failed                  // a dead letter
 	Blocked                 // behind an earlier message with the same ordering key
+	Seen                    // the inbox: arrived, but not enqueued
+	Cancelled               // a timer that was cancelled
 )
 
 func (s State) String() string {
-	names := [...]string{"ready", "in progress", "done", "failed", "blocked"}
+	names := [...]string{"ready", "in progress", "done", "failed", "blocked", "seen", "cancelled"}
 	if s < 0 || int(s) >= len(names) {
 		return "unknown"
 	}
@@ -93,8 +99,8 @@ type Stats struct {
 	OldestReadyAge time.Duration // since it was due
 }
 
-// OutboxStats are the numbers of all topics, and their sum (of the age, the greatest).
-type OutboxStats struct {
+// QueueStats are the numbers of all topics, and their sum (of the age, the greatest).
+type QueueStats struct {
 	Topics map[string]Stats
 	Total  Stats
 }
@@ -131,21 +137,28 @@ func checkText(name, text string) error {
 	return nil
 }
 
-// texts writes the names of a message one after the other, each with a NUL.
-func (m *Message) texts() ([]byte, error) {
-	named := [...]struct{ name, text string }{
-		{"topic", m.Topic},
-		{"correlation id", m.CorrelationID},
-		{"ordering key", m.OrderingKey},
-		{"unique key", m.UniqueKey},
-	}
-	size := 0
-	for _, n := range named {
+// named is a text and what it is called in errors.
+type named struct{ name, text string }
+
+// joined writes texts one after the other, each with a NUL, with room for more of them.
+func joined(room int, all ...named) ([]byte, error) {
+	size := room
+	for _, n := range all {
 		if err := checkText(n.name, n.text); err != nil {
 			return nil, err
 		}
 		size += len(n.text) + 1
 	}
+	texts := make([]byte, 0, size)
+	for _, n := range all {
+		texts = append(append(texts, n.text...), 0)
+	}
+	return texts, nil
+}
+
+// texts writes the names of a message one after the other, each with a NUL.
+func (m *Message) texts() ([]byte, error) {
+	room := 0
 	for name, value := range m.Headers {
 		if err := checkText("header name", name); err != nil {
 			return nil, err
@@ -153,16 +166,13 @@ func (m *Message) texts() ([]byte, error) {
 		if err := checkText("header "+name, value); err != nil {
 			return nil, err
 		}
-		size += len(name) + len(value) + 2
+		room += len(name) + len(value) + 2
 	}
-	texts := make([]byte, 0, size)
-	add := func(text string) { texts = append(append(texts, text...), 0) }
-	for _, n := range named {
-		add(n.text)
-	}
+	texts, err := joined(room, named{"topic", m.Topic}, named{"correlation id", m.CorrelationID},
+		named{"ordering key", m.OrderingKey}, named{"unique key", m.UniqueKey})
 	for name, value := range m.Headers {
-		add(name)
-		add(value)
+		texts = append(append(texts, name...), 0)
+		texts = append(append(texts, value...), 0)
 	}
-	return texts, nil
+	return texts, err
 }

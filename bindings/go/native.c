@@ -29,12 +29,12 @@ wp_status wpg_config_set_log(wp_config *config, uintptr_t user, wp_error **err)
     return wp_config_set_log(config, on_log, (void *)user, on_destroy, err);
 }
 
-wp_status wpg_worker_handle(wp_worker *worker, const char *topic, uintptr_t user, wp_error **err)
+wp_status wpg_worker_handle(wp_worker *worker, wp_source source, const char *topic, uintptr_t user,
+                            wp_error **err)
 {
     if (!user)
-        return wp_worker_handle(worker, WP_SOURCE_OUTBOX, topic, NULL, NULL, NULL, err);
-    return wp_worker_handle(worker, WP_SOURCE_OUTBOX, topic, on_delivery, (void *)user, on_destroy,
-                            err);
+        return wp_worker_handle(worker, source, topic, NULL, NULL, NULL, err);
+    return wp_worker_handle(worker, source, topic, on_delivery, (void *)user, on_destroy, err);
 }
 
 wp_status wpg_worker_set_selector(wp_worker *worker, uintptr_t user, wp_error **err)

@@ -81,6 +81,13 @@ func bytesOf(data []byte) *C.char {
 
 var noBytes C.char
 
+func cBool(yes bool) C.int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
 // ---- values that C refers to ----------------------------------------------------------------
 
 func newUser(value any) C.uintptr_t {
@@ -391,6 +398,17 @@ func received(out *Received, m *C.wpg_received, topic string) {
 	out.Created = fromUS(int64(m.created_us))
 	out.Due = fromUS(int64(m.due_us))
 	out.Expires = fromOptionalUS(int64(m.expires_us))
+	if m.job != nil {
+		out.Job = C.GoString(m.job)
+	}
+	if m.source != nil {
+		out.LastSeen = fromUS(int64(m.last_seen_us))
+		out.Key = InboxKey{Source: C.GoString(m.source), MessageID: C.GoString(m.message_id),
+			Consumer: C.GoString(m.consumer), Algorithm: C.GoString(m.hash_algorithm)}
+		if m.hash != nil {
+			out.Key.Hash = C.GoBytes(unsafe.Pointer(m.hash), C.int(m.hash_len))
+		}
+	}
 }
 
 // copy makes a configuration with the same options, log and clock.

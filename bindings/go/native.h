@@ -12,7 +12,32 @@
 
 wp_status wpg_config_set_log(wp_config *config, uintptr_t user, wp_error **err);
 wp_status wpg_worker_set_selector(wp_worker *worker, uintptr_t user, wp_error **err);
-wp_status wpg_worker_handle(wp_worker *worker, const char *topic, uintptr_t user, wp_error **err);
+wp_status wpg_worker_handle(wp_worker *worker, wp_source source, const char *topic, uintptr_t user,
+                            wp_error **err);
+
+/* ---- what all queues have: native_queue.c ---- */
+
+typedef enum wpg_how { WPG_ACK, WPG_ABANDON, WPG_FAIL, WPG_RELEASE, WPG_RENEW } wpg_how;
+
+wp_status wpg_enqueue(wp_id *ids, int *duplicates, wp_source source, wp_store *store,
+                      wp_message **messages, size_t count, wp_error **err);
+wp_status wpg_enqueue_op(wp_op **out, wp_source source, wp_store *store, wp_message **messages,
+                         size_t count, wp_error **err);
+wp_status wpg_claim(wp_claim **out, wp_source source, wp_store *store, const wp_id *owner,
+                    char **topics, size_t topic_count, int64_t batch, int64_t lease_ms,
+                    wp_error **err);
+/* `text` is a worker's name or a reason, `ms` a delay or a lease. */
+wp_status wpg_finish(size_t *changed, wp_source source, wpg_how how, wp_store *store,
+                     const wp_id *owner, const wp_id *ids, const int64_t *claims, size_t count,
+                     const char *text, int64_t ms, wp_error **err);
+wp_status wpg_finish_op(wp_op **out, wp_source source, wpg_how how, wp_store *store,
+                        const wp_id *owner, const wp_id *ids, const int64_t *claims, size_t count,
+                        const char *text, int64_t ms, wp_error **err);
+wp_status wpg_reap(size_t *changed, wp_source source, wp_store *store, wp_error **err);
+wp_status wpg_get(wp_outbox_info **out, wp_source source, wp_store *store, const wp_id *id,
+                  wp_error **err);
+wp_status wpg_stats(wp_outbox_stats **out, wp_source source, wp_store *store, int finished,
+                    wp_error **err);
 
 /* ---- messages ---- */
 
@@ -58,6 +83,109 @@ static inline wp_status wpg_message_new(wp_message **out, const char *texts, siz
     return st;
 }
 
+/* Make a key of the inbox. `texts`: source, message id, consumer, algorithm ("": the default). */
+static inline wp_status wpg_key_new(wp_inbox_key **out, const char *texts, const char *hash,
+                                    size_t hash_len, wp_error **err)
+{
+    wp_inbox_key *key = NULL;
+    const char *source = wpg_text(&texts), *id = wpg_text(&texts);
+    const char *consumer = wpg_text(&texts), *algorithm = wpg_text(&texts);
+    wp_status st = wp_inbox_key_new(&key, source, id, err);
+    if (st == WP_OK)
+        st = wp_inbox_key_set_consumer(key, consumer, err);
+    if (st == WP_OK && hash_len)
+        st = wp_inbox_key_set_hash(key, hash, hash_len, *algorithm ? algorithm : NULL, err);
+    if (st == WP_OK)
+        *out = key;
+    else
+        wp_inbox_key_free(key);
+    return st;
+}
+
+static inline wp_status wpg_inbox_mark(wp_store *store, const wp_inbox_key *key, wp_inbox_mark mark,
+                                       const char *reason, wp_error **err)
+{
+    switch (mark) {
+    case WP_INBOX_MARK_PROCESSING:
+        return wp_inbox_mark_processing(store, NULL, key, err);
+    case WP_INBOX_MARK_PROCESSED:
+        return wp_inbox_mark_processed(store, NULL, key, err);
+    case WP_INBOX_MARK_DEAD:
+        return wp_inbox_mark_dead(store, NULL, key, reason, err);
+    case WP_INBOX_MARK_REVIVED:
+        return wp_inbox_revive(store, NULL, key, err);
+    }
+    return WP_E_INTERNAL;
+}
+
+/* `texts`: topic, reason; "": any. */
+static inline wp_status wpg_dead_filter_new(wp_dead_filter **out, const char *texts,
+                                            int64_t from_us, int64_t until_us, const wp_id *ids,
+                                            size_t count, wp_error **err)
+{
+    wp_dead_filter *filter = NULL;
+    const char *topic = wpg_text(&texts), *reason = wpg_text(&texts);
+    wp_status st = wp_dead_filter_new(&filter, err);
+    if (st == WP_OK)
+        st = wp_dead_filter_set_topic(filter, *topic ? topic : NULL, err);
+    if (st == WP_OK)
+        st = wp_dead_filter_set_reason(filter, reason, err);
+    if (st == WP_OK)
+        st = wp_dead_filter_set_time_us(filter, from_us, until_us, err);
+    if (st == WP_OK)
+        st = wp_dead_filter_set_ids(filter, ids, count, err);
+    if (st == WP_OK)
+        *out = filter;
+    else
+        wp_dead_filter_free(filter);
+    return st;
+}
+
+/* ---- jobs ---- */
+
+typedef struct wpg_job {
+    int once; /* at_us stands for the expression */
+    int64_t at_us;
+    wp_overlap overlap;
+    wp_misfire misfire;
+    int64_t misfire_ms, catch_up, timeout_ms, max_attempts, base_ms, max_ms;
+} wpg_job;
+
+static inline wp_status wpg_job_schedule(wp_job *job, const char *expression, const char *zone,
+                                         const wpg_job *settings, wp_error **err)
+{
+    if (settings->once)
+        return wp_job_set_once_us(job, settings->at_us, err);
+    return *expression ? wp_job_set_schedule(job, expression, *zone ? zone : NULL, err) : WP_OK;
+}
+
+/* Make a job. `texts`: name, topic, expression ("": none), zone ("": UTC). */
+static inline wp_status wpg_job_new(wp_job **out, const char *texts, const char *payload,
+                                    size_t payload_len, const wpg_job *settings, wp_error **err)
+{
+    wp_job *job = NULL;
+    const char *name = wpg_text(&texts), *topic = wpg_text(&texts);
+    const char *expression = wpg_text(&texts), *zone = wpg_text(&texts);
+    wp_status st = wp_job_new(&job, name, topic, payload, payload_len, err);
+    if (st == WP_OK)
+        st = wpg_job_schedule(job, expression, zone, settings, err);
+    if (st == WP_OK)
+        st = wp_job_set_overlap(job, settings->overlap, err);
+    if (st == WP_OK)
+        st = wp_job_set_misfire(job, settings->misfire, settings->misfire_ms, settings->catch_up,
+                                err);
+    if (st == WP_OK)
+        st = wp_job_set_timeout_ms(job, settings->timeout_ms, err);
+    if (st == WP_OK)
+        st =
+            wp_job_set_retry(job, settings->max_attempts, settings->base_ms, settings->max_ms, err);
+    if (st == WP_OK)
+        *out = job;
+    else
+        wp_job_free(job);
+    return st;
+}
+
 /* ---- messages received ---- */
 
 typedef struct wpg_received {
@@ -65,6 +193,10 @@ typedef struct wpg_received {
     const char *topic, *payload, *correlation_id, *ordering_key, *headers;
     size_t topic_len, payload_len;
     int64_t attempt, claim_number, created_us, due_us, expires_us;
+    const char *source, *message_id, *consumer, *hash, *hash_algorithm; /* NULL: not of the inbox */
+    size_t hash_len;
+    int64_t last_seen_us;
+    const char *job; /* NULL: no run */
 } wpg_received;
 
 static inline void wpg_received_read(wpg_received *out, const wp_received *m)
@@ -81,6 +213,15 @@ static inline void wpg_received_read(wpg_received *out, const wp_received *m)
     out->created_us = wp_received_created_us(m);
     out->due_us = wp_received_due_us(m);
     out->expires_us = wp_received_expires_us(m);
+    out->job = wp_received_job(m);
+    out->source = wp_received_source(m);
+    if (!out->source)
+        return;
+    out->message_id = wp_received_message_id(m);
+    out->consumer = wp_received_consumer(m);
+    out->hash = wp_received_hash(&out->hash_len, m);
+    out->hash_algorithm = wp_received_hash_algorithm(m);
+    out->last_seen_us = wp_received_last_seen_us(m);
 }
 
 /* ---- operations ---- */
@@ -116,6 +257,7 @@ static inline wp_status wpg_op_next(const char **sql, int *returns_rows, size_t 
 typedef struct wpg_item {
     wp_delivery *delivery;
     const char *store_id, *engine;
+    wp_source source;
     wpg_received message;
 } wpg_item;
 
@@ -132,14 +274,15 @@ static inline wp_status wpg_worker_next(wpg_item *items, size_t *count, size_t m
         wpg_received_read(&items[n].message, wp_delivery_message(items[n].delivery));
         items[n].store_id = wp_delivery_store_id(items[n].delivery);
         items[n].engine = wp_store_engine(wp_delivery_store(items[n].delivery));
+        items[n].source = wp_delivery_source(items[n].delivery);
         n++;
     }
     *count = n;
     return n ? WP_OK : st;
 }
 
-static inline wp_status wpg_worker_next_cancelled(wp_delivery **out, int *reason,
-                                                  wp_worker *worker, int64_t timeout_ms)
+static inline wp_status wpg_worker_next_cancelled(wp_delivery **out, int *reason, wp_worker *worker,
+                                                  int64_t timeout_ms)
 {
     wp_status st = wp_worker_next_cancelled(out, worker, timeout_ms, NULL);
     if (st == WP_OK)

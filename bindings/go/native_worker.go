@@ -68,7 +68,7 @@ func newNativeWorker(store *Store, router *Router, config *nativeConfig) (*nativ
 }
 
 // handle registers a topic. user gets the deliveries of drain and step; nil: there are none.
-func (w *nativeWorker) handle(topic string, user *registration) error {
+func (w *nativeWorker) handle(kind Kind, topic string, user *registration) error {
 	ptr, e := w.h.use()
 	if e != nil {
 		return e
@@ -83,10 +83,10 @@ func (w *nativeWorker) handle(topic string, user *registration) error {
 	}
 	name := newText(topic)
 	defer name.free()
-	return failed(C.wpg_worker_handle((*C.wp_worker)(ptr), name.ptr, number, &err), err)
+	return failed(C.wpg_worker_handle((*C.wp_worker)(ptr), kind.c(), name.ptr, number, &err), err)
 }
 
-func (w *nativeWorker) topicSet(topic, key, value string) error {
+func (w *nativeWorker) topicSet(kind Kind, topic, key, value string) error {
 	ptr, e := w.h.use()
 	if e != nil {
 		return e
@@ -102,8 +102,8 @@ func (w *nativeWorker) topicSet(topic, key, value string) error {
 	defer t.free()
 	defer k.free()
 	defer v.free()
-	return failed(C.wp_worker_topic_set((*C.wp_worker)(ptr), C.WP_SOURCE_OUTBOX, t.ptr, k.ptr, v.ptr,
-		&err), err)
+	return failed(C.wp_worker_topic_set((*C.wp_worker)(ptr), kind.c(), t.ptr, k.ptr,
+		v.ptr, &err), err)
 }
 
 func (w *nativeWorker) stop(deadlineMS int64) (int, error) {
@@ -260,6 +260,7 @@ func (w *nativeWorker) countersBy(by func(*C.wp_worker, C.wp_counter) C.int64_t)
 // taken is a delivery fresh from the core.
 type taken struct {
 	delivery *C.wp_delivery
+	kind     Kind
 	storeID  string
 	engine   string
 	message  Received
@@ -291,7 +292,7 @@ func (w *nativeWorker) puller(max int) *puller {
 func (p *puller) free() { C.free(unsafe.Pointer(p.items)) }
 
 // next waits for deliveries and calls take for each. topic finds a topic's name that is in memory.
-func (p *puller) next(timeoutMS int64, topic func([]byte) string, take func(*taken)) error {
+func (p *puller) next(timeoutMS int64, topic func(Kind, []byte) string, take func(*taken)) error {
 	ptr, e := p.worker.h.use()
 	if e != nil {
 		return e
@@ -310,9 +311,9 @@ func (p *puller) next(timeoutMS int64, topic func([]byte) string, take func(*tak
 	for i := range items {
 		m := &items[i].message
 		name := unsafe.Slice((*byte)(unsafe.Pointer(m.topic)), int(m.topic_len))
-		one := taken{delivery: items[i].delivery, engine: engineOf(items[i].engine),
-			storeID: C.GoString(items[i].store_id)}
-		received(&one.message, m, topic(name))
+		one := taken{delivery: items[i].delivery, kind: Kind(items[i].source),
+			engine: engineOf(items[i].engine), storeID: C.GoString(items[i].store_id)}
+		received(&one.message, m, topic(one.kind, name))
 		take(&one)
 	}
 	return nil
@@ -347,6 +348,8 @@ func causeOf(reason C.int) error {
 		return ErrTimeout
 	case C.WP_CANCEL_STOP:
 		return ErrStopped
+	case C.WP_CANCEL_REQUESTED:
+		return ErrCancelled
 	default:
 		return nil
 	}
@@ -355,7 +358,7 @@ func causeOf(reason C.int) error {
 //export waypostOnDelivery
 func waypostOnDelivery(user C.uintptr_t, delivery *C.wp_delivery) C.int {
 	one := registrationOf(user)
-	t := taken{delivery: C.wp_delivery_ref(delivery),
+	t := taken{delivery: C.wp_delivery_ref(delivery), kind: Kind(C.wp_delivery_source(delivery)),
 		engine:  engineOf(C.wp_store_engine(C.wp_delivery_store(delivery))),
 		storeID: C.GoString(C.wp_delivery_store_id(delivery))}
 	var m C.wpg_received
@@ -368,7 +371,7 @@ func waypostOnDelivery(user C.uintptr_t, delivery *C.wp_delivery) C.int {
 
 func (d *Delivery) own(t *taken) {
 	d.Received = t.message
-	d.storeID, d.engine = t.storeID, t.engine
+	d.kind, d.storeID, d.engine = t.kind, t.storeID, t.engine
 	d.key = unsafe.Pointer(t.delivery)
 	d.h.own(d.key, "delivery", freeDelivery)
 }

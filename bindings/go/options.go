@@ -4,6 +4,9 @@ package waypost
 
 import (
 	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -32,6 +35,7 @@ type settings struct {
 	stopTimeout time.Duration
 	secondCopy  bool
 	selector    Selector
+	registrar   string
 }
 
 func (s *settings) apply(options []Option) error {
@@ -172,6 +176,26 @@ func WithSelector(selector Selector) Option {
 		s.selector = selector
 		return s.only(forWorker, "WithSelector")
 	}
+}
+
+// WithRegistrar names the program whose jobs a worker registers (see Worker.Job). By default it is the
+// path of its main package.
+func WithRegistrar(name string) Option {
+	return func(s *settings) error {
+		if name == "" {
+			return failure(ErrConfig, "the registrar has no name")
+		}
+		s.registrar = name
+		return s.only(forWorker, "WithRegistrar")
+	}
+}
+
+// program names the program: its main package.
+func program() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Path != "" {
+		return info.Path
+	}
+	return filepath.Base(os.Args[0])
 }
 
 // WithStopTimeout is how long Run waits for handlers when its context is done, and Stop without a

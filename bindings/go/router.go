@@ -125,7 +125,7 @@ func (r *Router) Store(ctx context.Context, key string) (*Store, error) {
 	return store, nil
 }
 
-// Enqueue writes messages to the outbox of a key, as Outbox.EnqueueAll does. ErrNotFound: no store has
+// Enqueue writes messages to the outbox of a key, as Outbox.Enqueue does. ErrNotFound: no store has
 // this id.
 func (r *Router) Enqueue(ctx context.Context, key string, on Execer, m Message) (Enqueued, error) {
 	store, err := r.Store(ctx, key)
@@ -134,6 +134,18 @@ func (r *Router) Enqueue(ctx context.Context, key string, on Execer, m Message) 
 	}
 	defer store.Close()
 	return store.Outbox().Enqueue(ctx, on, m)
+}
+
+// Receive writes a message to the inbox of a key, as Inbox.Enqueue does. ErrNotFound: no store has this
+// id.
+func (r *Router) Receive(ctx context.Context, key string, on Execer, known InboxKey,
+	m Message) (Arrival, error) {
+	store, err := r.Store(ctx, key)
+	if err != nil {
+		return Arrival{}, err
+	}
+	defer store.Close()
+	return store.Inbox().Enqueue(ctx, on, known, m)
 }
 
 // Worker makes a worker on all stores, also those that come later. It does nothing until it is run.

@@ -133,9 +133,6 @@ func (s *Store) Location() string { return s.location }
 // Engine is "sqlite" or "postgresql".
 func (s *Store) Engine() string { return s.engine }
 
-// Outbox is the store's outbox.
-func (s *Store) Outbox() Outbox { return Outbox{s} }
-
 // Close closes the store. Workers that run keep the database open until they are stopped.
 func (s *Store) Close() error {
 	s.mu.Lock()

@@ -63,6 +63,10 @@ type Worker struct {
 	counted  Counters
 	selector Selector
 	added    []added
+
+	registrar  string
+	jobs       []Job
+	registered bool // the jobs are
 }
 
 // added is a further store of a worker.
@@ -73,6 +77,7 @@ type added struct {
 
 // registration is a topic, how it is handled, and its options.
 type registration struct {
+	kind    Kind
 	topic   string
 	handler Handler // nil: it is pulled with Next
 	options []Option
@@ -92,10 +97,12 @@ func (s *Store) worker(router *Router, options []Option) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	set := &settings{place: forWorker, config: config, stopTimeout: s.stopTimeout}
+	set := &settings{place: forWorker, config: config, stopTimeout: s.stopTimeout,
+		registrar: program()}
 	worker := &Worker{store: s, router: router, config: config}
 	if err = set.apply(options); err == nil {
 		worker.stopTimeout, worker.selector = set.stopTimeout, set.selector
+		worker.registrar = set.registrar
 		_, err = worker.prepared()
 	}
 	if err != nil {
@@ -110,15 +117,34 @@ func (s *Store) worker(router *Router, options []Option) (*Worker, error) {
 // Handle registers the handler of a topic, with options that differ from the worker's, before the
 // worker runs. Of other topics the worker takes nothing.
 func (w *Worker) Handle(topic string, handler Handler, options ...Option) error {
+	return w.handle(OutboxKind, topic, handler, options)
+}
+
+// HandleInbox is Handle for messages of the inbox. The same topic may have a handler in each queue.
+func (w *Worker) HandleInbox(topic string, handler Handler, options ...Option) error {
+	return w.handle(InboxKind, topic, handler, options)
+}
+
+// HandleTimer is Handle for timers.
+func (w *Worker) HandleTimer(topic string, handler Handler, options ...Option) error {
+	return w.handle(TimerKind, topic, handler, options)
+}
+
+// HandleRuns is Handle for runs of jobs, whoever stored them, by the topic of their job. See Job.
+func (w *Worker) HandleRuns(topic string, handler Handler, options ...Option) error {
+	return w.handle(JobKind, topic, handler, options)
+}
+
+func (w *Worker) handle(kind Kind, topic string, handler Handler, options []Option) error {
 	if handler == nil {
 		return failure(ErrArgument, "the handler of topic %q is nil", topic)
 	}
-	return w.register(&registration{topic, handler, options, &w.manual})
+	return w.register(&registration{kind, topic, handler, options, &w.manual})
 }
 
-// Subscribe registers a topic whose deliveries are taken with Next.
-func (w *Worker) Subscribe(topic string, options ...Option) error {
-	return w.register(&registration{topic, nil, options, nil})
+// Subscribe registers a topic of a queue whose deliveries are taken with Next.
+func (w *Worker) Subscribe(kind Kind, topic string, options ...Option) error {
+	return w.register(&registration{kind, topic, nil, options, nil})
 }
 
 func (w *Worker) register(one *registration) error {
@@ -150,11 +176,11 @@ func (r *registration) register(core *nativeWorker) error {
 	if r.handler == nil {
 		user = nil
 	}
-	if err := core.handle(r.topic, user); err != nil {
+	if err := core.handle(r.kind, r.topic, user); err != nil {
 		return err
 	}
 	set := &settings{place: forTopic, topic: func(key, value string) error {
-		return core.topicSet(r.topic, key, value)
+		return core.topicSet(r.kind, r.topic, key, value)
 	}}
 	return set.apply(r.options)
 }
@@ -389,19 +415,22 @@ func (w *Worker) begin(ctx context.Context, pulled bool) (*run, error) {
 		}
 		return nil, failure(ErrState, "the worker is running already")
 	}
-	handlers := make(map[string]*registration, len(w.handlers))
+	known := handlers{}
 	for _, one := range w.handlers {
 		if one.handler == nil && !pulled {
 			return nil, failure(ErrState, "topic %q has no handler: it is for Next", one.topic)
 		}
-		handlers[one.topic] = one
+		known.add(one)
 	}
 	core, err := w.prepared()
+	if err == nil {
+		err = w.registerJobs()
+	}
 	if err != nil {
 		return nil, err
 	}
 	parent := context.WithValue(context.WithoutCancel(ctx), insideKey{}, w)
-	r := &run{worker: w, core: core, handlers: handlers, parent: parent, pulled: pulled,
+	r := &run{worker: w, core: core, handlers: known, parent: parent, pulled: pulled,
 		signals:  map[unsafe.Pointer]context.CancelCauseFunc{},
 		stopping: make(chan struct{}), ended: make(chan struct{})}
 	if err := r.start(); err != nil {
@@ -453,6 +482,9 @@ func (w *Worker) manually(ctx context.Context, do func(*nativeWorker) (int, erro
 		return 0, failure(ErrState, "drain and step are for a worker that is not running")
 	}
 	core, err := w.prepared()
+	if err == nil {
+		err = w.registerJobs()
+	}
 	w.mu.Unlock()
 	if err != nil {
 		return 0, err
@@ -488,7 +520,7 @@ func (m *manual) handle(one *registration, t *taken) outcome {
 type run struct {
 	worker   *Worker
 	core     *nativeWorker
-	handlers map[string]*registration
+	handlers handlers
 	parent   context.Context
 	pulled   bool // by Next, not by us
 	stopping chan struct{}
@@ -530,8 +562,18 @@ func (r *run) start() error {
 	return nil
 }
 
-func (r *run) topic(name []byte) string {
-	if one := r.handlers[string(name)]; one != nil {
+// handlers are registrations by kind and topic.
+type handlers map[Kind]map[string]*registration
+
+func (h handlers) add(one *registration) {
+	if h[one.kind] == nil {
+		h[one.kind] = map[string]*registration{}
+	}
+	h[one.kind][one.topic] = one
+}
+
+func (r *run) topic(kind Kind, name []byte) string {
+	if one := r.handlers[kind][string(name)]; one != nil {
 		return one.topic
 	}
 	return ""
@@ -559,7 +601,7 @@ func (r *run) pull(p *puller) {
 func (r *run) dispatch(t *taken) {
 	d := r.delivery(t)
 	handler := Handler(noHandler)
-	if one := r.handlers[d.Topic]; one != nil {
+	if one := r.handlers[d.kind][d.Topic]; one != nil {
 		handler = one.handler
 	}
 	r.running.Add(1)

@@ -174,7 +174,7 @@ func TestPullDeliveriesOneByOne(t *testing.T) {
 	b := newBed(t)
 	store := b.live()
 	w := b.worker(store)
-	must(0, w.Subscribe("a"))
+	must(0, w.Subscribe(waypost.OutboxKind, "a"))
 	fails(t, w.Start(ctx), waypost.ErrState)
 	short, cancel := context.WithTimeout(ctx, time.Millisecond)
 	defer cancel()

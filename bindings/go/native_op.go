@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package waypost
+
+/*
+#include "native.h"
+*/
+import "C"
+
+import "unsafe"
+
+const roomForParams = 24
+
+// operation is one under way on a connection of the app's.
+type operation struct {
+	op     *C.wp_op
+	params []C.wpg_param
+	bytes  bool // the engine has columns of bytes; else its drivers give text as bytes
+}
+
+// newOperation takes over op and writes parameters as the engine's Go drivers want them.
+func newOperation(op *C.wp_op, engine string) (*operation, error) {
+	var err *C.wp_error
+	o := &operation{op, make([]C.wpg_param, roomForParams), engine == "sqlite"}
+	style := C.wp_paramstyle(C.WP_PARAM_QMARK)
+	if engine == "postgresql" {
+		style = C.WP_PARAM_NUMERIC
+	}
+	if status := C.wp_op_set_paramstyle(op, style, &err); status != C.WP_OK {
+		o.free()
+		return nil, failed(status, err)
+	}
+	return o, nil
+}
+
+func (o *operation) free() { C.wp_op_free(o.op) }
+
+// next goes to the next statement; "" says that there is none.
+func (o *operation) next() (sql string, arguments []any, returnsRows bool, e error) {
+	var (
+		text  *C.char
+		rows  C.int
+		count C.size_t
+		err   *C.wp_error
+	)
+	status := C.wpg_op_next(&text, &rows, &count, &o.params[0], C.size_t(len(o.params)), o.op, &err)
+	if status != C.WP_OK {
+		return "", nil, false, failed(status, err)
+	}
+	if text == nil {
+		return "", nil, false, nil
+	}
+	if int(count) > len(o.params) {
+		return "", nil, false, failure(ErrInternal, "a statement has %d parameters", int(count))
+	}
+	arguments = make([]any, int(count))
+	for i := range arguments {
+		arguments[i] = argument(&o.params[i])
+	}
+	return C.GoString(text), arguments, rows != 0, nil
+}
+
+func argument(param *C.wpg_param) any {
+	switch param._type {
+	case C.WP_VALUE_INT64:
+		return int64(param.i)
+	case C.WP_VALUE_TEXT:
+		return string(unsafe.Slice((*byte)(unsafe.Pointer(param.data)), int(param.len)))
+	case C.WP_VALUE_BYTES:
+		bytes := make([]byte, int(param.len)) // not nil, even if there are none
+		copy(bytes, unsafe.Slice((*byte)(unsafe.Pointer(param.data)), int(param.len)))
+		return bytes
+	default:
+		return nil
+	}
+}
+
+// feed gives the operation one row.
+func (o *operation) feed(values []any) error {
+	var err *C.wp_error
+	for _, value := range values {
+		var status C.wp_status
+		switch v := value.(type) {
+		case nil:
+			status = C.wp_op_feed_null(o.op, &err)
+		case int64:
+			status = C.wp_op_feed_int64(o.op, C.int64_t(v), &err)
+		case int32:
+			status = C.wp_op_feed_int64(o.op, C.int64_t(v), &err)
+		case int:
+			status = C.wp_op_feed_int64(o.op, C.int64_t(v), &err)
+		case [16]byte: // pgx gives a uuid so
+			text := ID(v).String()
+			status = C.wp_op_feed_text(o.op, bytesOf([]byte(text)), C.size_t(len(text)), &err)
+		case string:
+			text := (*C.char)(unsafe.Pointer(unsafe.StringData(v)))
+			status = C.wp_op_feed_text(o.op, text, C.size_t(len(v)), &err)
+		case []byte:
+			if !o.bytes {
+				status = C.wp_op_feed_text(o.op, bytesOf(v), C.size_t(len(v)), &err)
+				break
+			}
+			data := unsafe.Pointer(bytesOf(v))
+			status = C.wp_op_feed_bytes(o.op, data, C.size_t(len(v)), &err)
+		default:
+			return failure(ErrArgument, "the connection's driver gave a %T for a column", value)
+		}
+		if status != C.WP_OK {
+			return failed(status, err)
+		}
+	}
+	return failed(C.wp_op_row(o.op, &err), err)
+}
+
+// arrivals are the results of an operation of the inbox.
+func (o *operation) arrivals() ([]Arrival, error) {
+	results := make([]Arrival, o.count())
+	for i := range results {
+		var (
+			id    C.wp_id
+			err   *C.wp_error
+			index = C.size_t(i)
+		)
+		if status := C.wp_op_result_id(&id, o.op, index, &err); status != C.WP_OK {
+			return nil, failed(status, err)
+		}
+		results[i] = Arrival{idOf(id), InboxState(C.wp_op_result_found(o.op, index)),
+			C.wp_op_result_mismatch(o.op, index) != 0}
+	}
+	return results, nil
+}
+
+func (o *operation) count() int { return int(C.wp_op_result_count(o.op)) }
+
+func (o *operation) enqueued() ([]Enqueued, error) {
+	results := make([]Enqueued, o.count())
+	for i := range results {
+		var (
+			id  C.wp_id
+			err *C.wp_error
+		)
+		if status := C.wp_op_result_id(&id, o.op, C.size_t(i), &err); status != C.WP_OK {
+			return nil, failed(status, err)
+		}
+		results[i] = Enqueued{idOf(id), C.wp_op_result_duplicate(o.op, C.size_t(i)) != 0}
+	}
+	return results, nil
+}
