@@ -186,6 +186,55 @@ static inline wp_status wpg_job_new(wp_job **out, const char *texts, const char 
     return st;
 }
 
+/* ---- leases ---- */
+
+typedef enum wpg_lease_how {
+    WPG_LEASE_ACQUIRE,
+    WPG_LEASE_RENEW,
+    WPG_LEASE_RELEASE,
+    WPG_LEASE_GET,
+    WPG_LEASE_LIMIT
+} wpg_lease_how;
+
+/* `ms` is a duration, or the limit of a semaphore. */
+static inline wp_status wpg_lease_call(wp_lease_info **out, int *released, wpg_lease_how how,
+                                       wp_store *store, wp_lease_kind kind, const char *name,
+                                       const char *owner, int64_t fence, int64_t ms, wp_error **err)
+{
+    switch (how) {
+    case WPG_LEASE_ACQUIRE:
+        return wp_lease_acquire(out, store, NULL, kind, name, owner, ms, err);
+    case WPG_LEASE_RENEW:
+        return wp_lease_renew(out, store, NULL, kind, name, owner, fence, ms, err);
+    case WPG_LEASE_RELEASE:
+        return wp_lease_release(released, store, NULL, kind, name, owner, fence, err);
+    case WPG_LEASE_GET:
+        return wp_lease_get(out, store, NULL, kind, name, err);
+    case WPG_LEASE_LIMIT:
+        return wp_semaphore_set_limit(store, NULL, name, ms, err);
+    }
+    return WP_E_INTERNAL;
+}
+
+static inline wp_status wpg_lease_op(wp_op **out, wpg_lease_how how, wp_store *store,
+                                     wp_lease_kind kind, const char *name, const char *owner,
+                                     int64_t fence, int64_t ms, wp_error **err)
+{
+    switch (how) {
+    case WPG_LEASE_ACQUIRE:
+        return wp_lease_acquire_op(out, store, kind, name, owner, ms, err);
+    case WPG_LEASE_RENEW:
+        return wp_lease_renew_op(out, store, kind, name, owner, fence, ms, err);
+    case WPG_LEASE_RELEASE:
+        return wp_lease_release_op(out, store, kind, name, owner, fence, err);
+    case WPG_LEASE_GET:
+        return wp_lease_get_op(out, store, kind, name, err);
+    case WPG_LEASE_LIMIT:
+        return wp_semaphore_set_limit_op(out, store, name, ms, err);
+    }
+    return WP_E_INTERNAL;
+}
+
 /* ---- messages received ---- */
 
 typedef struct wpg_received {
