@@ -94,6 +94,25 @@ static void *deploy_one(void *arg)
     return NULL;
 }
 
+/* proves: SDP-001, OBX-091 */
+static void test_deploy__tables_of_other_names_are_there__is_a_schema_error(void **state)
+{
+    static const char *const options[] = {"store.outbox_table", "store.inbox_table"};
+    bed *b = *state;
+    if (b->engine->opens_new)
+        return;
+    for (size_t i = 0; i < WPT_COUNT(options); i++) {
+        wp_config *config = bed_config(b, NULL);
+        wp_store *store = NULL;
+        int64_t objects = bed_number(b, b->engine->count_objects);
+        WPT_OK(wp_config_set(config, options[i], "another", WPT_ERR));
+        WPT_FAILS(wp_store_open(&store, config, WPT_ERR), WP_E_SCHEMA, options[i]);
+        WPT_FAILS(wp_schema_deploy(config, WPT_ERR), WP_E_SCHEMA, "another\"");
+        assert_int_equal(bed_number(b, b->engine->count_objects), objects);
+        wp_config_free(config);
+    }
+}
+
 /* proves: SDP-001 */
 static void test_deploy__many_at_once__all_succeed(void **state)
 {
@@ -200,6 +219,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         BED_TEST(test_open__schema_not_deployed__is_a_schema_error_and_creates_nothing),
         BED_TEST(test_deploy__twice__is_harmless),
+        BED_TEST(test_deploy__tables_of_other_names_are_there__is_a_schema_error),
         BED_TEST(test_deploy__many_at_once__all_succeed),
         BED_TEST(test_open__older_schema__is_a_schema_error_and_a_newer_one_is_not),
         BED_TEST(test_names__two_in_one_database__share_nothing),

@@ -10,14 +10,20 @@
 /* Which migrations were applied: bit n for number n. Those with numbers between may come later. */
 typedef uint64_t applied_set;
 
-/* Reads the journal. */
+/* The tables whose names are options, outbox and inbox, and the migration that makes each. */
+enum { NAMED = 2 };
+static const int64_t made_by[NAMED] = {1, 2};
+
+/* Reads the journal, and whether the tables that it tells of have the names that this store knows. */
 typedef struct journal_op {
     wp_op base;
-    char *table; /* the journal's bare name */
+    char *tables[1 + NAMED]; /* bare names: the journal's, and those with options */
     const char *name;
-    int64_t found; /* 1 if the journal's table exists */
+    int64_t found; /* 1 if the table that was asked for exists */
+    bool is_there; /* the journal */
     applied_set applied;
-    int64_t number; /* for record */
+    const char *absent; /* a table that should be there */
+    int64_t number;     /* for record */
     int step;
 } journal_op;
 
@@ -25,20 +31,38 @@ static void journal_rewind(wp_op *op)
 {
     ((journal_op *)op)->step = 0;
     ((journal_op *)op)->found = 0;
+    ((journal_op *)op)->is_there = false;
     ((journal_op *)op)->applied = 0;
+    ((journal_op *)op)->absent = NULL;
 }
 
+static void ask_for(journal_op *self, const char *table)
+{
+    wp__op_set_text(&self->base, WP__P_NAME, table);
+    wp__op_set_text(&self->base, WP__P_SCHEMA, wp__store_names(self->base.store)->schema);
+    wp__op_use(&self->base, WP__SQL_MIGRATION_EXISTS, 1);
+}
+
+/* Steps: 1 is there a journal; 2 what is in it; from 3 on, is the table there that it tells of. */
 static wp_status read_next(wp_op *op, wp_error **err)
 {
     journal_op *self = (journal_op *)op;
     (void)err;
+    if (self->step == 1)
+        self->is_there = self->found != 0;
+    if (self->step > 2 && !self->found)
+        self->absent = self->tables[self->step - 2];
     self->step++;
-    if (self->step == 1) {
-        wp__op_set_text(op, WP__P_NAME, self->table);
-        wp__op_set_text(op, WP__P_SCHEMA, wp__store_names(op->store)->schema);
-        wp__op_use(op, WP__SQL_MIGRATION_EXISTS, 1);
-    } else if (self->step == 2 && self->found) {
+    if (self->step == 1)
+        ask_for(self, self->tables[0]);
+    else if (self->step == 2 && self->is_there)
         wp__op_use(op, WP__SQL_MIGRATION_LIST, 2);
+    while (self->step > 2 && self->step < 3 + NAMED && !self->absent) {
+        if (self->applied >> made_by[self->step - 3] & 1) {
+            ask_for(self, self->tables[self->step - 2]);
+            break;
+        }
+        self->step++;
     }
     return WP_OK;
 }
@@ -47,7 +71,7 @@ static wp_status read_row(wp_op *op, const wp__value *columns, wp_error **err)
 {
     journal_op *self = (journal_op *)op;
     int64_t number = 0;
-    if (self->step == 1)
+    if (self->step != 2)
         return wp__column_int(&self->found, &columns[0], err);
     if (wp__column_int(&number, &columns[0], err) != WP_OK)
         return WP_E_DB;
@@ -120,20 +144,29 @@ static wp_status run(wp_conn *conn, journal_op *op, const wp__op_class *cls, wp_
     return st;
 }
 
-/* *found: there is a journal. */
+/* *found: there is a journal.
+ * @return also WP_E_SCHEMA: it was made with tables of other names */
 static wp_status read_journal(bool *found, applied_set *applied, wp_conn *conn, wp_error **err)
 {
-    static const char object[] = "migration";
+    static const char *const nouns[1 + NAMED] = {"migration", "outbox", "inbox"};
     journal_op op = {0};
-    wp__buf name = {0};
-    wp_status st;
-    wp__sql_object_name(&name, object, sizeof object - 1, wp__store_names(conn->store));
-    op.table = wp__buf_take(&name);
-    if (!op.table)
-        return wp__fail_nomem(err);
-    st = run(conn, &op, &read_class, err);
-    free(op.table);
-    *found = op.found != 0;
+    wp_status st = WP_OK;
+    for (size_t i = 0; i < 1 + NAMED && st == WP_OK; i++) {
+        wp__buf name = {0};
+        wp__sql_object_name(&name, nouns[i], strlen(nouns[i]), wp__store_names(conn->store));
+        if (!(op.tables[i] = wp__buf_take(&name)))
+            st = wp__fail_nomem(err);
+    }
+    if (st == WP_OK)
+        st = run(conn, &op, &read_class, err);
+    if (st == WP_OK && op.absent)
+        st = wp__fail(err, WP_E_SCHEMA,
+                      "the Waypost schema \"%s\" has no table \"%s\": it was deployed with another "
+                      "store.outbox_table or store.inbox_table; give each its own store.schema",
+                      wp__store_names(conn->store)->schema, op.absent);
+    for (size_t i = 0; i < 1 + NAMED; i++)
+        free(op.tables[i]);
+    *found = op.is_there;
     *applied = op.applied;
     return st;
 }
