@@ -7,8 +7,8 @@
  *   load.c       stores and databases, filled
  *   raw.c        the same work by plain libsqlite3: the statements of sql/ as they are
  *   raw_rows.c   and row by row, as an app might write it by hand
- *   enqueue.c, claim.c, handlers.c, kept.c, latency.c, footprint.c, python.c, dotnet.c,
- *   stores.c, postgresql.c   the benchmarks
+ *   enqueue.c, claim.c, handlers.c, kept.c, latency.c, footprint.c, languages.c, stores.c,
+ *   postgresql.c   the benchmarks
  *
  * Nothing here goes on after an error: it says what went wrong and exits with 1. */
 #ifndef BENCH_H
@@ -28,6 +28,7 @@ typedef struct bench_options {
     int rounds;
     const char *python; /* an interpreter that has the binding; NULL: none */
     const char *dotnet; /* bench/dotnet, built; NULL: none */
+    const char *go;     /* bench/go, built; NULL: none */
     const char *peers;  /* bench/peers, installed; NULL: none */
     const char *json;   /* a file to write the figures to, or NULL */
 } bench_options;
@@ -179,6 +180,7 @@ void bench_memory(void);
 void bench_idle(void);
 void bench_python(void);
 void bench_dotnet(void);
+void bench_go(void);
 void bench_postgresql(void);
 void bench_stores(void);
 

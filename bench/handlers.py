@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handle COUNT messages that are in DATABASE with handlers that do nothing, and print the rate.
+"""Handle COUNT messages that are in the database at URL with handlers that do nothing, and print the
+rate.
 
-    handlers.py DATABASE COUNT sync|async THREADS 1|all
+    handlers.py URL COUNT sync|async THREADS 1|all
 """
 from __future__ import annotations
 
@@ -25,10 +26,10 @@ async def coroutine(delivery: waypost.Delivery) -> None:
 
 
 def main() -> int:
-    path, count, kind, threads, cores = sys.argv[1:]
+    url, count, kind, threads, cores = sys.argv[1:]
     if cores == "1":
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    with waypost.Store.open(f"sqlite:{path}") as store:
+    with waypost.Store.open(url) as store:
         worker = store.worker(concurrency=16, threads=int(threads))
         worker.add_handler(TOPIC, plain if kind == "sync" else coroutine)
         started = time.perf_counter()

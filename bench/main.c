@@ -18,6 +18,7 @@ static const struct {
     {"handlers", bench_handlers, "a worker in C, end to end"},
     {"python", bench_python, "a worker in Python, end to end"},
     {"dotnet", bench_dotnet, "a worker in .NET, end to end"},
+    {"go", bench_go, "a worker in Go, end to end"},
     {"latency", bench_latency, "from the commit to the handler"},
     {"finished", bench_finished, "finished messages that are kept"},
     {"backlog", bench_backlog, "200,000 messages that wait"},
@@ -51,7 +52,7 @@ static int usage(FILE *file)
 {
     (void)fputs(
         "waypost_bench [NAME...] [--full] [--rounds N] [--json FILE] [--python PROGRAM]\n"
-        "              [--dotnet HANDLERS.DLL] [--peers DIRECTORY]\n"
+        "              [--dotnet HANDLERS.DLL] [--go PROGRAM] [--peers DIRECTORY]\n"
         "\n"
         "  --full      1,000,000 finished messages, more samples of latency, half a minute idle\n"
         "  --rounds N  take N samples of each figure (1 to 50), 5 by default\n"
@@ -91,6 +92,8 @@ static int read_options(int argc, char **argv, bool chosen[BENCHMARKS])
             bench_opt.python = argv[++i];
         } else if (value && strcmp(argv[i], "--dotnet") == 0) {
             bench_opt.dotnet = argv[++i];
+        } else if (value && strcmp(argv[i], "--go") == 0) {
+            bench_opt.go = argv[++i];
         } else if (value && strcmp(argv[i], "--peers") == 0) {
             bench_opt.peers = argv[++i];
         } else {

@@ -42,6 +42,8 @@ if command -v dotnet >/dev/null; then
     dotnet build bench/dotnet -c Release -v quiet --nologo >/dev/null
     others=(--dotnet build/dotnet/artifacts/bin/Handlers/release/Handlers.dll)
 fi
+(. tools/go_env.sh && cd bench/go && go build -o ../../build/bench/handlers .)
+others+=(--go build/bench/handlers)
 if $peers; then
     mkdir -p build/peers
     cp bench/peers/package.json bench/peers/peers.js build/peers/

@@ -13,7 +13,7 @@ log=$root/build/go.log
 : >"$log"
 status=0
 
-unformatted=$(gofmt -l bindings/go tests/cross/go examples/go)
+unformatted=$(gofmt -l bindings/go tests/cross/go examples/go bench/go)
 [ -z "$unformatted" ] || { echo "gofmt: $unformatted"; status=1; }
 
 run() { # run WHAT COMMAND...: keep its output, and show what failed
@@ -30,7 +30,7 @@ run() { # run WHAT COMMAND...: keep its output, and show what failed
 }
 run_in() { (cd "$root/bindings/go/$1" && shift && "$@"); }
 run "vet" run_in tests go vet ./... waypost/...
-for module in tests/cross/go examples/go; do
+for module in tests/cross/go examples/go bench/go; do
     run "vet $module" bash -c "cd '$root/$module' && go vet ./..."
 done
 run "unit" run_in . go test -v -count=1 .

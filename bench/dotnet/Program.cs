@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Handle COUNT messages that are in the database at URL with handlers that do nothing, and print
-// the rate: Handlers URL COUNT sync|async THREADS.
+// the rate: Handlers URL COUNT sync|async THREADS. What follows is for other languages.
 using System.Diagnostics;
 using System.Globalization;
 using Microsoft.Extensions.Logging.Abstractions;
