@@ -48,6 +48,15 @@ HANDLE(wp_outbox_info, InfoHandle)
 HANDLE(wp_outbox_stats, StatsHandle)
 HANDLE(wp_worker, WorkerHandle)
 HANDLE(wp_delivery, DeliveryHandle)
+HANDLE(wp_inbox_key, InboxKeyHandle)
+HANDLE(wp_dead_filter, DeadFilterHandle)
+HANDLE(wp_dead_list, DeadListHandle)
+HANDLE(wp_timers, TimersHandle)
+HANDLE(wp_job, JobHandle)
+HANDLE(wp_jobs, JobsHandle)
+HANDLE(wp_job_runs, JobRunsHandle)
+HANDLE(wp_lease_info, LeaseInfoHandle)
+HANDLE(wp_lease, LeaseHandle)
 
 /* Pointers that handles lend, and that only the handle layer touches. */
 PASS(const wp_received *, const void *, nint)
@@ -57,10 +66,16 @@ PASS(wp_error **, void *, nint*)
 PASS(volatile wp_error *, void *, nint)
 PASS(const wp_message *const *, const void *, nint*)
 PASS(const wp_config *const *, const void *, nint*)
+PASS(const wp_inbox_key *const *, const void *, nint*)
+PASS(const wp_job *const *, const void *, nint*)
+PASS(const wp_job_info *, const void *, nint)
+PASS(const wp_job_run *, const void *, nint)
+PASS(wp_inbox_state *, void *, wp_inbox_state*)
 PASS(const wp_candidates *, const void *, nint)
 PASS(const wp_id *, const void *, WpId*)
 PASS(wp_id *, void *, WpId*)
 PASS(wpn_message *, void *, NativeMessage*)
+PASS(wpn_info *, void *, NativeInfo*)
 PASS(wpn_param *, void *, NativeParameter*)
 
 PASS(const char *, const void *, byte*)
@@ -95,6 +110,11 @@ PASS(void (*destroy)(void *user), void *, nint)
 %ignore wp_delivery_complete;
 %ignore wp_delivery_store; /* borrowed: see wpn_delivery_engine() */
 PASS(wp_conn *, void *, nint)
+/* What pages lend is read by helpers. */
+%ignore wp_dead_list_at;
+%ignore wp_timers_at;
+%ignore wp_timer_list;
+%ignore wp_job_run_list;
 
 %ignore wp_id; /* WpId in C# */
 %ignore WP_DELAY_MS_MAX; /* more than an int: SWIG writes it as one */
@@ -113,4 +133,9 @@ PASS(wp_conn *, void *, nint)
 %include <waypost/op.h>
 %include <waypost/outbox.h>
 %include <waypost/worker.h>
+%include <waypost/inbox.h>
+%include <waypost/dead.h>
+%include <waypost/timer.h>
+%include <waypost/job.h>
+%include <waypost/lease.h>
 %include "helpers.h"

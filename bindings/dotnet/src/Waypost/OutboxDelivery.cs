@@ -5,7 +5,7 @@ using Waypost.Interop;
 namespace Waypost;
 
 /// <summary>
-/// A message on its way through a handler. Thread-safe. Done(), Retry(), Reject() and Release() are
+/// A message of any queue on its way through a handler. Thread-safe. Done(), Retry(), Reject() and Release() are
 /// for deliveries that were deferred, or taken with <see cref="OutboxWorker.NextAsync"/>.
 /// </summary>
 public sealed class OutboxDelivery : OutboxMessage, IDisposable
@@ -14,8 +14,18 @@ public sealed class OutboxDelivery : OutboxMessage, IDisposable
     private CancellationTokenSource? _cancel;
     private int _lastReason;
 
-    internal OutboxDelivery(in NativeMessage native, DeliveryHandle handle) : base(in native) =>
-        (_handle, Key) = (handle, handle.Pointer);
+    internal unsafe OutboxDelivery(in NativeMessage native, DeliveryHandle handle) : base(in native)
+    {
+        (_handle, Key, Queue) = (handle, handle.Pointer, (WaypostQueue)native.Queue);
+        if (native.Source is not null)
+            Inbox = new InboxMessage(this, in native, this);
+    }
+
+    /// <summary>The queue that it came from.</summary>
+    public WaypostQueue Queue { get; }
+
+    /// <summary>The message, if it is one of the inbox; else null.</summary>
+    public InboxMessage? Inbox { get; }
 
     /// <summary>The id of the store that it came from.</summary>
     public string StoreId => _handle.StoreId;
@@ -94,6 +104,12 @@ public sealed class OutboxDelivery : OutboxMessage, IDisposable
             return wp_status.WP_E_STATE; // the handler disposed of it
         }
     }
+
+    /// <summary>Set what a run of a job returns, before it is finished; the last one counts. It is kept in
+    /// the run's history.</summary>
+    /// <param name="output">Up to 64 KiB of UTF-8 without NUL.</param>
+    /// <exception cref="InvalidOperationException">It is no run, or it is finished.</exception>
+    public void SetOutput(string output) => _handle.SetOutput(output);
 
     /// <summary>Wait until the outcome is written.</summary>
     /// <exception cref="LeaseLostException">It changed nothing.</exception>

@@ -6,8 +6,8 @@ using Waypost.Interop;
 
 namespace Waypost;
 
-/// <summary>A message as the outbox holds it. Immutable, and its own: it outlives what it came
-/// from.</summary>
+/// <summary>A message as the outbox holds it, or a timer, or a job's run; those of the inbox are
+/// <see cref="InboxMessage"/>. Immutable, and its own: it outlives what it came from.</summary>
 public class OutboxMessage
 {
     private static readonly IReadOnlyDictionary<string, string> NoHeaders =
@@ -32,6 +32,23 @@ public class OutboxMessage
         CreatedAtUtc = Times.FromUs(native.CreatedUs);
         DueTimeUtc = Times.FromUs(native.DueUs);
         ExpiresAtUtc = Times.FromOptionalUs(native.ExpiresUs);
+        JobName = Utf8.OptionalText(native.Job);
+    }
+
+    /// <summary>The same message, with the bytes that it has.</summary>
+    private protected OutboxMessage(OutboxMessage other)
+    {
+        (Id, Topic, _payload, _headersJson) = (other.Id, other.Topic, other._payload, other._headersJson);
+        (CorrelationId, OrderingKey, JobName) = (other.CorrelationId, other.OrderingKey, other.JobName);
+        (Attempt, ClaimNumber) = (other.Attempt, other.ClaimNumber);
+        (CreatedAtUtc, DueTimeUtc, ExpiresAtUtc) = (other.CreatedAtUtc, other.DueTimeUtc, other.ExpiresAtUtc);
+    }
+
+    /// <summary>A message of whichever queue.</summary>
+    internal static unsafe OutboxMessage Of(in NativeMessage native)
+    {
+        var message = new OutboxMessage(in native);
+        return native.Source is null ? message : new InboxMessage(message, in native, null);
     }
 
     /// <summary>The message's id. Ids sort by the time of their enqueue.</summary>
@@ -72,6 +89,9 @@ public class OutboxMessage
     /// <summary>When it expires, or null.</summary>
     public DateTimeOffset? ExpiresAtUtc { get; }
 
+    /// <summary>Of a job's run: the job's name; else null.</summary>
+    public string? JobName { get; }
+
     /// <summary>
     /// In a handler: acknowledge the message inside the app's transaction, so that the handler's
     /// writes and the acknowledgement commit together; then return. If the transaction does not
@@ -99,6 +119,10 @@ public enum OutboxMessageStatus
     Failed = wp_message_status.WP_MESSAGE_FAILED,
     /// <summary>Waits for an earlier message with the same ordering key.</summary>
     Blocked = wp_message_status.WP_MESSAGE_BLOCKED,
+    /// <summary>Of the inbox: arrived, but not enqueued.</summary>
+    Seen = wp_message_status.WP_MESSAGE_SEEN,
+    /// <summary>A timer that was cancelled.</summary>
+    Cancelled = wp_message_status.WP_MESSAGE_CANCELLED,
 }
 
 /// <summary>One message and where it stands.</summary>
@@ -109,14 +133,18 @@ public sealed record OutboxMessageInfo(
     DateTimeOffset? LockedUntilUtc,
     DateTimeOffset? ProcessedAtUtc,
     string? ProcessedBy,
-    string? LastError);
+    string? LastError)
+{
+    /// <summary>The message, if it is one of the inbox; else null.</summary>
+    public InboxMessage? Inbox => Message as InboxMessage;
+}
 
 /// <summary>Counts of messages.</summary>
 public sealed record TopicStats(
     long Ready, long Scheduled, long InProgress, long Blocked, long Done, long Failed,
     TimeSpan OldestReadyAge);
 
-/// <summary>What the outbox holds, by topic and in all. A snapshot.</summary>
+/// <summary>What a queue holds, by topic and in all. A snapshot.</summary>
 public sealed record OutboxStats(IReadOnlyDictionary<string, TopicStats> Topics, TopicStats Total);
 
 internal static class Json
@@ -134,6 +162,20 @@ internal static class Json
             strings[name] = reader.GetString()!;
         }
         return strings;
+    }
+
+    /// <summary>Strings as a JSON object.</summary>
+    public static string Object(IEnumerable<KeyValuePair<string, string>> strings)
+    {
+        using var text = new MemoryStream();
+        using (var writer = new Utf8JsonWriter(text))
+        {
+            writer.WriteStartObject();
+            foreach ((string name, string value) in strings)
+                writer.WriteString(name, value);
+            writer.WriteEndObject();
+        }
+        return Encoding.UTF8.GetString(text.ToArray());
     }
 
     /// <summary>A JSON object's names and scalar values.</summary>

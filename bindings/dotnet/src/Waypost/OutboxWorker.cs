@@ -9,7 +9,7 @@ using Waypost.Interop;
 namespace Waypost;
 
 /// <summary>
-/// Runs handlers for messages of a store's outbox. Made with <see cref="WaypostStore.CreateWorker"/> or
+/// Runs handlers for messages of a store's outbox and other queues. Made with <see cref="WaypostStore.CreateWorker"/> or
 /// <see cref="WaypostRouter.CreateWorker"/>;
 /// runs once. Thread-safe.
 /// </summary>
@@ -30,7 +30,7 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
     private readonly WorkerHandle _core;
     private readonly int _mostPullers;
     private readonly ILogger _logger;
-    private readonly Dictionary<string, Registration> _registrations = new(StringComparer.Ordinal);
+    private readonly Dictionary<(WaypostQueue, string), Registration> _registrations = [];
     private readonly ConcurrentDictionary<nint, WeakReference<OutboxDelivery>> _out = new();
     private readonly ConcurrentDictionary<OutboxDelivery, bool> _running = new();
     private readonly List<Thread> _threads = [];
@@ -64,12 +64,13 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
     /// <param name="topic">The topic.</param>
     /// <param name="handler">Called on one of the worker's threads for each message.</param>
     /// <param name="options">What differs from the worker's options for this topic.</param>
+    /// <param name="queue">Whose topic.</param>
     public OutboxWorker Handle(
         string topic, Func<OutboxDelivery, CancellationToken, Task> handler,
-        OutboxWorkerOptions? options = null)
+        OutboxWorkerOptions? options = null, WaypostQueue queue = WaypostQueue.Outbox)
     {
         ArgumentNullException.ThrowIfNull(handler);
-        return Register(topic, (delivery, token) => Succeed(Made(handler(delivery, token))), options);
+        return Register(queue, topic, (delivery, token) => Succeed(Made(handler(delivery, token))), options);
 
         static ValueTask<Outcome> Succeed(Task task)
         {
@@ -85,10 +86,11 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
 
     /// <summary>Handle a topic with a handler that answers with an outcome.</summary>
     public OutboxWorker HandleWithOutcome(
-        string topic, OutboxDeliveryHandler handler, OutboxWorkerOptions? options = null)
+        string topic, OutboxDeliveryHandler handler, OutboxWorkerOptions? options = null,
+        WaypostQueue queue = WaypostQueue.Outbox)
     {
         ArgumentNullException.ThrowIfNull(handler);
-        return Register(topic, (delivery, token) => new(Made(handler(delivery, token))), options);
+        return Register(queue, topic, (delivery, token) => new(Made(handler(delivery, token))), options);
     }
 
     private static T Made<T>(T? task) where T : Task =>
@@ -101,12 +103,45 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
         return Handle(handler.Topic, handler.HandleAsync, options);
     }
 
+    /// <summary>Handle a topic of the inbox with one instance for all its messages.</summary>
+    public OutboxWorker Handle(IInboxHandler handler, OutboxWorkerOptions? options = null)
+    {
+        ArgumentNullException.ThrowIfNull(handler);
+        return Handle(
+            handler.Topic, (delivery, token) => handler.HandleAsync(delivery.Inbox!, token), options,
+            WaypostQueue.Inbox);
+    }
+
+    /// <summary>Handle the timers of a topic with one instance for all.</summary>
+    public OutboxWorker Handle(ITimerHandler handler, OutboxWorkerOptions? options = null)
+    {
+        ArgumentNullException.ThrowIfNull(handler);
+        return Handle(handler.Topic, handler.HandleAsync, options, WaypostQueue.Timer);
+    }
+
+    /// <summary>Handle the runs of jobs of a topic with one instance for all.</summary>
+    public OutboxWorker Handle(IJobHandler handler, OutboxWorkerOptions? options = null)
+    {
+        ArgumentNullException.ThrowIfNull(handler);
+        return Handle(
+            handler.Topic, (run, token) => KeepOutput(run, handler.HandleAsync(run, token)), options,
+            WaypostQueue.Job);
+    }
+
+    /// <summary>What a handler of jobs returns is the run's output.</summary>
+    internal static async Task KeepOutput(OutboxDelivery run, Task<string?> handling)
+    {
+        if (await Made(handling).ConfigureAwait(false) is { } output)
+            run.SetOutput(output);
+    }
+
     /// <summary>Take a topic's messages one by one, with <see cref="NextAsync"/>.</summary>
-    public OutboxWorker Subscribe(string topic, OutboxWorkerOptions? options = null) =>
-        Register(topic, null, options);
+    public OutboxWorker Subscribe(
+        string topic, OutboxWorkerOptions? options = null, WaypostQueue queue = WaypostQueue.Outbox) =>
+        Register(queue, topic, null, options);
 
     internal OutboxWorker Register(
-        string topic, Func<OutboxDelivery, CancellationToken, ValueTask<Outcome>>? handler,
+        WaypostQueue queue, string topic, Func<OutboxDelivery, CancellationToken, ValueTask<Outcome>>? handler,
         OutboxWorkerOptions? options)
     {
         ArgumentNullException.ThrowIfNull(topic);
@@ -115,12 +150,12 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
         {
             // The core keeps the callback for as long as it lives: it must not keep the worker.
             var self = new WeakReference<OutboxWorker>(this);
-            _core.Handle(topic, handler is null ? null : delivery =>
+            _core.Handle((wp_source)queue, topic, handler is null ? null : delivery =>
                 self.TryGetTarget(out OutboxWorker? worker) ? worker.Dispatch(delivery)
                                                             : wp_outcome.WP_OUTCOME_RETRY);
             foreach ((string key, string value) in options?.PerTopic() ?? [])
-                _core.TopicSet(topic, key, value);
-            _registrations.Add(topic, new Registration(topic, handler));
+                _core.TopicSet((wp_source)queue, topic, key, value);
+            _registrations.Add((queue, topic), new Registration(topic, handler));
         }
         return this;
     }
@@ -302,7 +337,7 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
         }
         if (_context is not null)
             ExecutionContext.Restore(_context); // a handler's changes are not the next one's
-        if (_registrations.TryGetValue(delivery.Topic, out Registration? registration))
+        if (_registrations.TryGetValue((delivery.Queue, delivery.Topic), out Registration? registration))
             delivery.Registration = registration;
         Watch(delivery);
         delivery.Running = HandleAsync(delivery);
@@ -368,6 +403,7 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
                     CancelReason.Stop => Outcome.Release, // it did as it was told, and is not to blame
                     CancelReason.Timeout => Outcome.Retry("cancelled: timeout"),
                     CancelReason.LeaseLost => Outcome.Retry("cancelled: lease lost"),
+                    CancelReason.Requested => Outcome.Retry("cancelled: on request"),
                     _ => Outcome.Retry("cancelled: by itself"),
                 };
         }
@@ -580,7 +616,7 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
     /// <summary>Called by the core, inside DrainAsync() and StepAsync().</summary>
     private wp_outcome Dispatch(OutboxDelivery delivery)
     {
-        delivery.Registration = _registrations[delivery.Topic];
+        delivery.Registration = _registrations[(delivery.Queue, delivery.Topic)];
         Watch(delivery);
         ExecutionContext context = ExecutionContext.Capture()!;
         Inside.Value = this;

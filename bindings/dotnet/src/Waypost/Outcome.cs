@@ -37,6 +37,19 @@ public readonly struct Outcome
     public static Outcome Deferred => new(wp_outcome.WP_OUTCOME_DEFERRED);
 }
 
+/// <summary>Where deliveries come from. Each has handlers of its own.</summary>
+public enum WaypostQueue
+{
+    /// <summary>Messages of the outbox.</summary>
+    Outbox = wp_source.WP_SOURCE_OUTBOX,
+    /// <summary>Messages of the inbox.</summary>
+    Inbox = wp_source.WP_SOURCE_INBOX,
+    /// <summary>Timers that are due.</summary>
+    Timer = wp_source.WP_SOURCE_TIMER,
+    /// <summary>Runs of jobs, by the topic of their job.</summary>
+    Job = wp_source.WP_SOURCE_JOB,
+}
+
 /// <summary>Why a handler should stop.</summary>
 public enum CancelReason
 {
@@ -48,4 +61,6 @@ public enum CancelReason
     Timeout = wp_cancel.WP_CANCEL_TIMEOUT,
     /// <summary>The worker is stopping; finishing in time still counts.</summary>
     Stop = wp_cancel.WP_CANCEL_STOP,
+    /// <summary>The job's run was cancelled: if it fails now, it is not tried again.</summary>
+    Requested = wp_cancel.WP_CANCEL_REQUESTED,
 }

@@ -36,6 +36,13 @@ public sealed class WaypostOptions
     /// enqueues.</summary>
     public bool RunWorker { get; set; } = true;
 
+    /// <summary>In a host: the name under which its recurring jobs are registered; null: that of the
+    /// application. Programs with different jobs have different names.</summary>
+    public string? JobRegistrar { get; set; }
+
+    /// <summary>Cron expressions to use instead of those in the code, by the job's name.</summary>
+    public IDictionary<string, string> CronOverrides { get; set; } = new Dictionary<string, string>();
+
     /// <summary>Options of the worker.</summary>
     public OutboxWorkerOptions Worker { get; set; } = new();
 
@@ -79,6 +86,8 @@ public sealed class WaypostOptions
         Option.Set(config, "store.outbox_table", OutboxTable);
         Option.Set(config, "store.pool_size", PoolSize);
         Option.Set(config, "store.busy_timeout_ms", BusyTimeout);
+        if (CronOverrides.Count > 0)
+            config.Set("job.cron_overrides", Json.Object(CronOverrides));
         foreach ((string key, string value) in Settings)
             config.Set(key, value);
     }

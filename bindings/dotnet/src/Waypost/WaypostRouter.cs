@@ -11,7 +11,7 @@ namespace Waypost;
 /// opened when it is first needed, so that one which cannot be reached holds up none of the others.
 /// Thread-safe.
 /// </summary>
-public sealed class WaypostRouter : IOutboxRouter, IDisposable
+public sealed class WaypostRouter : IOutboxRouter, IInboxRouter, IDisposable
 {
     private static readonly TimeSpan RetryDiscovery = TimeSpan.FromSeconds(10);
 
@@ -71,12 +71,11 @@ public sealed class WaypostRouter : IOutboxRouter, IDisposable
 
     private WaypostStore Opened(StoreHandle handle) => new(handle, _options, _logger, _clock);
 
-    /// <inheritdoc/>
-    public IOutbox GetOutbox(string key)
+    private WaypostStore Known(string key)
     {
         try
         {
-            return GetStore(key).Outbox;
+            return GetStore(key);
         }
         catch (NotFoundException e)
         {
@@ -85,7 +84,16 @@ public sealed class WaypostRouter : IOutboxRouter, IDisposable
     }
 
     /// <inheritdoc/>
+    public IOutbox GetOutbox(string key) => Known(key).Outbox;
+
+    /// <inheritdoc/>
     public IOutbox GetOutbox(Guid key) => GetOutbox(key.ToString());
+
+    /// <inheritdoc/>
+    public IInbox GetInbox(string key) => Known(key).Inbox;
+
+    /// <inheritdoc/>
+    public IInbox GetInbox(Guid key) => GetInbox(key.ToString());
 
     /// <summary>Make a worker on all stores, also those that come later.</summary>
     /// <param name="options">What differs from the router's options.</param>

@@ -33,6 +33,10 @@ public sealed class WaypostStore : IDisposable
         Location = _handle.Location;
         Engine = _handle.Engine;
         Outbox = new Outbox(_handle, Engine);
+        Inbox = new Inbox(_handle, Engine);
+        Scheduler = new SchedulerClient(_handle, Engine);
+        Leases = new Leases(_handle, Engine, wp_lease_kind.WP_LEASE_EXCLUSIVE);
+        Semaphores = new Leases(_handle, Engine, wp_lease_kind.WP_LEASE_SHARED);
     }
 
     /// <summary>Open the store that the options name.</summary>
@@ -77,6 +81,18 @@ public sealed class WaypostStore : IDisposable
 
     /// <summary>The outbox.</summary>
     public IOutbox Outbox { get; }
+
+    /// <summary>The inbox.</summary>
+    public IInbox Inbox { get; }
+
+    /// <summary>Timers and jobs.</summary>
+    public ISchedulerClient Scheduler { get; }
+
+    /// <summary>Leases: what one may hold at a time.</summary>
+    public ILeases Leases { get; }
+
+    /// <summary>Semaphores: what so many may hold at a time.</summary>
+    public ISemaphores Semaphores { get; }
 
     /// <summary>The store's name in logs and health reports.</summary>
     public string Id { get; }

@@ -114,6 +114,193 @@ public sealed class HostingTests : IDisposable
         Assert.Equal(20, (await _bed.Outbox.GetStatsAsync()).Total.Done);
     }
 
+    private sealed class Received(Log log, Scoped scoped) : IInboxHandler
+    {
+        public string Topic => "created";
+
+        public Task HandleAsync(InboxMessage message, CancellationToken cancellationToken)
+        {
+            log.Handled.Enqueue((message.MessageId, message.Payload, scoped.Id));
+            return Task.CompletedTask;
+        }
+    }
+
+    private sealed class Plain(Log log, Scoped scoped) : IInboxHandler
+    {
+        public string Topic => "plain";
+
+        public Task HandleAsync(InboxMessage message, CancellationToken cancellationToken)
+        {
+            log.Handled.Enqueue((message.MessageId, message.Payload, scoped.Id));
+            return Task.CompletedTask;
+        }
+    }
+
+    // proves: IBX-072, IBX-073, BND-003
+    [Fact]
+    public async Task Handlers_of_the_inbox_run_in_scopes_of_their_own_beside_those_of_the_outbox()
+    {
+        using IHost host = Build(
+            waypost => waypost.AddHandler<Created>().AddInboxHandler<Received>(),
+            more: builder => builder.Services.AddTransient<IInboxHandler, Plain>());
+        await host.StartAsync();
+        IInbox inbox = host.Services.GetRequiredService<IInbox>();
+        await host.Services.GetRequiredService<IOutbox>().EnqueueAsync("created", "out");
+        for (int n = 0; n < 2; n++) // delivered twice, handled once
+        {
+            await inbox.EnqueueAsync("created", "src", "1", "in");
+            await inbox.EnqueueAsync("plain", "src", "2", "in");
+        }
+        await Bed.UntilAsync(() => _log.Handled.Count == 3);
+        await host.StopAsync();
+        Assert.Equal([("1", "in"), ("2", "in"), ("created", "out")],
+                     _log.Handled.Select(one => (one.Topic, one.Payload)).Order());
+        Assert.Equal(3, _log.Handled.Select(one => one.Scope).Distinct().Count());
+        Assert.Equal(2, (await _bed.Store.Inbox.GetStatsAsync()).Total.Done);
+    }
+
+    private sealed class Reminder(Log log, Scoped scoped) : ITimerHandler
+    {
+        public string Topic => "created";
+
+        public Task HandleAsync(OutboxMessage timer, CancellationToken cancellationToken)
+        {
+            log.Handled.Enqueue(("timer", timer.Payload, scoped.Id));
+            return Task.CompletedTask;
+        }
+    }
+
+    [Recurring("0 3 * * *", TimeZone = "Europe/Vienna", Name = "nightly", Payload = "p", TimeoutSeconds = 60)]
+    [Recurring("@hourly", Overlap = JobOverlap.Skip, MaxAttempts = 2)]
+    private sealed class Nightly(Log log, Scoped scoped) : IJobHandler
+    {
+        public string Topic => "created";
+
+        public Task<string?> HandleAsync(OutboxDelivery run, CancellationToken cancellationToken)
+        {
+            log.Handled.Enqueue((run.JobName!, run.Payload, scoped.Id));
+            return Task.FromResult<string?>("done by the class");
+        }
+    }
+
+    private sealed class Methods(Log log, Scoped scoped)
+    {
+        [Recurring("@daily")]
+        public Task Plain()
+        {
+            log.Handled.Enqueue(("plain", "", scoped.Id));
+            return Task.CompletedTask;
+        }
+
+        [Recurring("@daily", Name = "with token")]
+        public async Task<string?> WithToken(CancellationToken cancellationToken)
+        {
+            await Task.Yield();
+            log.Handled.Enqueue(("token", $"{cancellationToken.CanBeCanceled}", scoped.Id));
+            return "done by the method";
+        }
+
+        [Recurring("@daily", Payload = "x")]
+        [Recurring("@weekly", Name = "weekly", Payload = "y")]
+        public Task WithRun(OutboxDelivery run, CancellationToken cancellationToken)
+        {
+            log.Handled.Enqueue((run.JobName!, run.Payload, scoped.Id));
+            return Task.CompletedTask;
+        }
+
+        public void NoJob() => throw new NotSupportedException();
+    }
+
+    private sealed class Odd
+    {
+        [Recurring("@daily")]
+        public void Returns_nothing() => throw new NotSupportedException();
+    }
+
+    private sealed class OddArguments
+    {
+        [Recurring("@daily")]
+        public Task Takes_a_number(int number) => Task.FromResult(number);
+    }
+
+    // proves: TMR-005, JOB-001, JOB-017, JOB-019, BND-003
+    [Fact]
+    public async Task Timers_and_recurring_jobs_run_in_scopes_of_their_own()
+    {
+        using IHost host = Build(
+            waypost => waypost.AddTimerHandler<Reminder>().AddJobHandler<Nightly>().AddRecurring<Methods>(),
+            options => options.JobRegistrar = "me");
+        await host.StartAsync();
+        ISchedulerClient scheduler = host.Services.GetRequiredService<ISchedulerClient>();
+        string[] names = ["Methods.Plain", "Methods.WithRun", "Nightly", "nightly", "weekly", "with token"];
+        IReadOnlyList<JobInfo> jobs = await scheduler.ListJobsAsync();
+        Assert.Equal(names, jobs.Select(job => job.Name).Order(StringComparer.Ordinal));
+        Assert.All(jobs, job => Assert.Equal(("me", true), (job.Registrar, job.IsEnabled)));
+        JobInfo nightly = jobs.Single(job => job.Name == "nightly");
+        Assert.Equal(("0 3 * * *", "Europe/Vienna", "created", "p"), (nightly.Cron, nightly.TimeZone, nightly.Topic, nightly.Payload));
+        var runs = new Dictionary<string, Guid>();
+        foreach (string name in names)
+            runs[name] = await scheduler.TriggerJobAsync(name);
+        await scheduler.ScheduleTimerAsync("created", "due", DateTimeOffset.UtcNow);
+        foreach (Guid run in runs.Values)
+            await Bed.UntilAsync(async () => (await scheduler.GetJobRunAsync(run)).Status == JobRunStatus.Succeeded);
+        await Bed.UntilAsync(() => _log.Handled.Count == 7);
+        await host.StopAsync();
+        Assert.Equal(
+            [("Methods.WithRun", "x"), ("Nightly", ""), ("nightly", "p"), ("plain", ""), ("timer", "due"), ("token", "True"), ("weekly", "y")],
+            _log.Handled.Select(one => (one.Topic, one.Payload)).OrderBy(one => one.Topic, StringComparer.Ordinal));
+        Assert.Equal(7, _log.Handled.Select(one => one.Scope).Distinct().Count());
+        Assert.Equal("done by the class", (await scheduler.GetJobRunAsync(runs["nightly"])).Output);
+        Assert.Equal("done by the method", (await scheduler.GetJobRunAsync(runs["with token"])).Output);
+    }
+
+    // proves: JOB-001, JOB-004
+    [Fact]
+    public async Task Jobs_that_the_program_has_no_more_are_switched_off_when_it_starts_again()
+    {
+        using (IHost host = Build(waypost => waypost.AddJobHandler<Nightly>().AddRecurring<Methods>(), options => options.JobRegistrar = "me"))
+        {
+            await host.StartAsync();
+            await host.StopAsync();
+        }
+        using (IHost host = Build(waypost => waypost.AddJobHandler<Nightly>(), options => options.JobRegistrar = "me"))
+        {
+            await host.StartAsync();
+            await host.StopAsync();
+        }
+        Assert.Equal(["Nightly", "nightly"],
+                     (await _bed.Store.Scheduler.ListJobsAsync()).Where(job => job.IsEnabled).Select(job => job.Name).Order(StringComparer.Ordinal));
+    }
+
+    // proves: JOB-001, BND-004
+    [Fact]
+    public async Task Recurring_methods_that_cannot_be_called_are_refused_when_they_are_added()
+    {
+        WaypostBuilder waypost = new ServiceCollection().AddWaypost();
+        Assert.Contains("Odd.Returns_nothing", Assert.Throws<ArgumentException>(() => waypost.AddRecurring<Odd>()).Message);
+        Assert.Contains("Takes_a_number", Assert.Throws<ArgumentException>(() => waypost.AddRecurring<OddArguments>()).Message);
+        Assert.Contains("no public method", Assert.Throws<ArgumentException>(() => waypost.AddRecurring<Log>()).Message);
+        Assert.Throws<ArgumentNullException>(() => new RecurringAttribute(null!));
+        HostApplicationBuilder builder = Host.CreateEmptyApplicationBuilder(null);
+        builder.Services.AddWaypost([new WaypostOptions { Url = _bed.Url, StoreId = "a" }]).AddJobHandler<Nightly>();
+        builder.Services.AddSingleton(_log);
+        builder.Services.AddScoped<Scoped>();
+        using IHost host = builder.Build();
+        Assert.Contains("one store", (await Assert.ThrowsAsync<InvalidOperationException>(() => host.StartAsync())).Message);
+    }
+
+    // proves: LSE-001, SEM-001
+    [Fact]
+    public async Task Leases_and_semaphores_are_services()
+    {
+        using IHost host = Build(_ => { });
+        await host.StartAsync();
+        await using Lease lease = await host.Services.GetRequiredService<ILeases>().AcquireAsync("n", TimeSpan.FromMinutes(1));
+        await host.Services.GetRequiredService<ISemaphores>().SetLimitAsync("n", 1);
+        Assert.Equal(lease.Owner, (await _bed.Store.Leases.GetAsync("n")).Owner);
+        await host.StopAsync();
+    }
+
     [Fact]
     public async Task Functions_get_the_services_of_the_scope_and_answer_with_outcomes()
     {

@@ -127,6 +127,16 @@ public sealed class PackageTests : IDisposable
         Assert.DoesNotContain("nobody", output);
     }
 
+    /// <summary>Real documents, which tools/dotnet.sh fetches.</summary>
+    // proves: IBX-002, IBX-006, IBX-072, BND-001
+    [Fact]
+    public void Webhooks_that_come_again_and_at_once_are_handled_once_and_forged_ones_never()
+    {
+        string documents = Path.Combine(Root, "build/dotnet/documents");
+        string output = Run(_folder, "dotnet", Built("Webhook", "Webhook.dll"), "--check", documents);
+        Assert.Matches("webhook: [1-9][0-9]+ deliveries, [0-9]+ requests, 0 faults\n$", output);
+    }
+
     // proves: OBX-113, BND-001
     [Fact]
     public async Task Demo_worker_writes_effects_with_its_acknowledgements()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 using System.Diagnostics.CodeAnalysis;
+using System.Reflection;
 using Microsoft.Extensions.Configuration;
 using Microsoft.Extensions.DependencyInjection.Extensions;
 using Microsoft.Extensions.Diagnostics.HealthChecks;
@@ -11,10 +12,12 @@ using Waypost.Hosting;
 
 namespace Microsoft.Extensions.DependencyInjection;
 
-/// <summary>Waypost in a host: the outbox as a service, and a worker that runs with the host.</summary>
+/// <summary>Waypost in a host: outbox, inbox and the like as services, and a worker that runs with the
+/// host.</summary>
 public static class WaypostServices
 {
-    /// <summary>Add a store, its <see cref="IOutbox"/>, and a worker for the handlers that are
+    /// <summary>Add a store, its <see cref="IOutbox"/>, <see cref="IInbox"/>,
+    /// <see cref="ISchedulerClient"/>, <see cref="ILeases"/> and <see cref="ISemaphores"/>, and a worker for the handlers that are
     /// added to what this returns. All of it starts and stops with the host.</summary>
     public static WaypostBuilder AddWaypost(
         this IServiceCollection services, Action<WaypostOptions>? configure = null)
@@ -25,6 +28,10 @@ public static class WaypostServices
             options.Configure(configure);
         services.TryAddSingleton(Open);
         services.TryAddSingleton(provider => provider.GetRequiredService<WaypostStore>().Outbox);
+        services.TryAddSingleton(provider => provider.GetRequiredService<WaypostStore>().Inbox);
+        services.TryAddSingleton(provider => provider.GetRequiredService<WaypostStore>().Scheduler);
+        services.TryAddSingleton(provider => provider.GetRequiredService<WaypostStore>().Leases);
+        services.TryAddSingleton(provider => provider.GetRequiredService<WaypostStore>().Semaphores);
         services.TryAddSingleton<WorkerService>();
         services.TryAddEnumerable(
             ServiceDescriptor.Singleton<IHostedService, WorkerService>(
@@ -46,7 +53,7 @@ public static class WaypostServices
         return builder;
     }
 
-    /// <summary>Add several stores, an <see cref="IOutboxRouter"/> that finds them by their StoreIds, and
+    /// <summary>Add several stores, an <see cref="IOutboxRouter"/> and an <see cref="IInboxRouter"/> that find them by their StoreIds, and
     /// one worker for all of them. An <see cref="IOutboxSelectionStrategy"/> among the services decides
     /// whose message is next.</summary>
     /// <param name="services">The services.</param>
@@ -82,6 +89,8 @@ public static class WaypostServices
             provider.GetService<ILoggerFactory>()?.CreateLogger("Waypost"),
             provider.GetService<ManualClock>()));
         services.TryAddSingleton<IOutboxRouter>(
+            provider => provider.GetRequiredService<WaypostRouter>());
+        services.TryAddSingleton<IInboxRouter>(
             provider => provider.GetRequiredService<WaypostRouter>());
         services.TryAddSingleton<WorkerService>();
         services.TryAddEnumerable(
@@ -123,18 +132,71 @@ public sealed class WaypostBuilder
     /// <param name="configure">What differs from the worker's options for its topic.</param>
     public WaypostBuilder AddHandler<
         [DynamicallyAccessedMembers(DynamicallyAccessedMemberTypes.PublicConstructors)] THandler>(
-        Action<OutboxWorkerOptions>? configure = null) where THandler : class, IOutboxHandler
+        Action<OutboxWorkerOptions>? configure = null) where THandler : class, IOutboxHandler =>
+        AddClass<THandler>(WaypostQueue.Outbox, Handling.Of, configure);
+
+    /// <summary>Add a handler class for messages of the inbox, likewise.</summary>
+    /// <param name="configure">What differs from the worker's options for its topic.</param>
+    public WaypostBuilder AddInboxHandler<
+        [DynamicallyAccessedMembers(DynamicallyAccessedMemberTypes.PublicConstructors)] THandler>(
+        Action<OutboxWorkerOptions>? configure = null) where THandler : class, IInboxHandler =>
+        AddClass<THandler>(WaypostQueue.Inbox, Handling.Of, configure);
+
+    /// <summary>Add a handler class for timers, likewise.</summary>
+    /// <param name="configure">What differs from the worker's options for its topic.</param>
+    public WaypostBuilder AddTimerHandler<
+        [DynamicallyAccessedMembers(DynamicallyAccessedMemberTypes.PublicConstructors)] THandler>(
+        Action<OutboxWorkerOptions>? configure = null) where THandler : class, ITimerHandler =>
+        AddClass<THandler>(WaypostQueue.Timer, Handling.Of, configure);
+
+    /// <summary>Add a handler class for runs of jobs, likewise. Each <see cref="RecurringAttribute"/> on it
+    /// is a job of its topic, which is registered when the host starts.</summary>
+    /// <param name="configure">What differs from the worker's options for its topic.</param>
+    public WaypostBuilder AddJobHandler<
+        [DynamicallyAccessedMembers(DynamicallyAccessedMemberTypes.PublicConstructors)] THandler>(
+        Action<OutboxWorkerOptions>? configure = null) where THandler : class, IJobHandler =>
+        AddClass<THandler>(
+            WaypostQueue.Job, Handling.Of, configure,
+            typeof(THandler).GetCustomAttributes<RecurringAttribute>(inherit: false)
+                .Select(attribute => (Func<string, JobDefinition>)(
+                    topic => attribute.Define(typeof(THandler).Name, topic))).ToArray());
+
+    /// <summary>Add the methods of a service that are <see cref="RecurringAttribute"/>: each is a job, which
+    /// is registered when the host starts, and calls the method of a service in a scope of its own. They
+    /// are public, take nothing, a CancellationToken, or an <see cref="OutboxDelivery"/> and a
+    /// CancellationToken, and return a Task or, with the run's output, a Task&lt;string?&gt;.</summary>
+    /// <param name="configure">What differs from the worker's options for their topics.</param>
+    /// <exception cref="ArgumentException">A method is otherwise, or there is none.</exception>
+    public WaypostBuilder AddRecurring<
+        [DynamicallyAccessedMembers(DynamicallyAccessedMemberTypes.PublicConstructors
+                                    | DynamicallyAccessedMemberTypes.PublicMethods)] TService>(
+        Action<OutboxWorkerOptions>? configure = null) where TService : class
     {
-        Services.TryAddScoped<THandler>();
-        Services.AddSingleton(new HandlerSource(
-            null, provider => provider.GetRequiredService<THandler>(), null, Options(configure)));
+        Services.TryAddScoped<TService>();
+        foreach (RecurringMethod<TService> method in RecurringMethod<TService>.All())
+            Services.AddSingleton(new HandlerSource(
+                method.Job.Topic, null, method.RunAsync, Options(configure), WaypostQueue.Job,
+                [_ => method.Job]));
         return this;
     }
 
-    /// <summary>Add a function for a topic. It gets the services of the message's own scope.</summary>
+    private WaypostBuilder AddClass<
+        [DynamicallyAccessedMembers(DynamicallyAccessedMemberTypes.PublicConstructors)] THandler>(
+        WaypostQueue queue, Func<THandler, Handling> handling, Action<OutboxWorkerOptions>? configure,
+        IReadOnlyList<Func<string, JobDefinition>>? jobs = null) where THandler : class
+    {
+        Services.TryAddScoped<THandler>();
+        Services.AddSingleton(new HandlerSource(
+            null, provider => handling(provider.GetRequiredService<THandler>()), null,
+            Options(configure), queue, jobs));
+        return this;
+    }
+
+    /// <summary>Add a function for a topic of a queue. It gets the services of the message's own
+    /// scope.</summary>
     public WaypostBuilder AddHandler(
         string topic, Func<IServiceProvider, OutboxDelivery, CancellationToken, Task> handler,
-        Action<OutboxWorkerOptions>? configure = null)
+        Action<OutboxWorkerOptions>? configure = null, WaypostQueue queue = WaypostQueue.Outbox)
     {
         ArgumentNullException.ThrowIfNull(topic);
         ArgumentNullException.ThrowIfNull(handler);
@@ -142,26 +204,26 @@ public sealed class WaypostBuilder
         {
             await handler(provider, delivery, token).ConfigureAwait(false);
             return Outcome.Done;
-        }, configure);
+        }, configure, queue);
     }
 
     /// <summary>Add a function that answers with an outcome.</summary>
     public WaypostBuilder AddHandlerWithOutcome(
         string topic,
         Func<IServiceProvider, OutboxDelivery, CancellationToken, Task<Outcome>> handler,
-        Action<OutboxWorkerOptions>? configure = null)
+        Action<OutboxWorkerOptions>? configure = null, WaypostQueue queue = WaypostQueue.Outbox)
     {
         ArgumentNullException.ThrowIfNull(topic);
         ArgumentNullException.ThrowIfNull(handler);
-        return Add(topic, handler, configure);
+        return Add(topic, handler, configure, queue);
     }
 
     private WaypostBuilder Add(
         string topic,
         Func<IServiceProvider, OutboxDelivery, CancellationToken, Task<Outcome>> handler,
-        Action<OutboxWorkerOptions>? configure)
+        Action<OutboxWorkerOptions>? configure, WaypostQueue queue)
     {
-        Services.AddSingleton(new HandlerSource(topic, null, handler, Options(configure)));
+        Services.AddSingleton(new HandlerSource(topic, null, handler, Options(configure), queue));
         return this;
     }
 

@@ -9,9 +9,27 @@ namespace Waypost.Hosting;
 /// <summary>A handler as it was added: a class with its topic, or a topic and its function.</summary>
 internal sealed record HandlerSource(
     string? Topic,
-    Func<IServiceProvider, IOutboxHandler>? Make,
+    Func<IServiceProvider, Handling>? Make,
     Func<IServiceProvider, OutboxDelivery, CancellationToken, Task<Outcome>>? Function,
-    OutboxWorkerOptions? Options);
+    OutboxWorkerOptions? Options,
+    WaypostQueue Queue = WaypostQueue.Outbox,
+    IReadOnlyList<Func<string, JobDefinition>>? Jobs = null);
+
+/// <summary>What an instance of a handler class does.</summary>
+internal readonly record struct Handling(
+    string Topic, Func<OutboxDelivery, CancellationToken, Task> Run)
+{
+    public static Handling Of(IOutboxHandler handler) => new(handler.Topic, handler.HandleAsync);
+
+    public static Handling Of(IInboxHandler handler) =>
+        new(handler.Topic, (delivery, token) => handler.HandleAsync(delivery.Inbox!, token));
+
+    public static Handling Of(ITimerHandler handler) => new(handler.Topic, handler.HandleAsync);
+
+    public static Handling Of(IJobHandler handler) => new(
+        handler.Topic,
+        (run, token) => OutboxWorker.KeepOutput(run, handler.HandleAsync(run, token)));
+}
 
 /// <summary>Where a router's stores come from: a list, or (null) discovery.</summary>
 internal sealed record StoreSource(
@@ -29,6 +47,7 @@ internal sealed class WorkerService(
     public async Task StartAsync(CancellationToken cancellationToken)
     {
         Func<ILogger?, OutboxWorker> create;
+        WaypostStore? store = null;
         if (services.GetService<StoreSource>() is { } stores)
         {
             WaypostRouter router = Route(stores);
@@ -37,9 +56,9 @@ internal sealed class WorkerService(
         }
         else
         {
-            WaypostStore store = await Task.Run(
+            store = await Task.Run(
                 services.GetRequiredService<WaypostStore>, cancellationToken).ConfigureAwait(false);
-            create = logger => store.CreateWorker(null, logger);
+            create = logger => store!.CreateWorker(null, logger);
         }
         if (!options.Value.RunWorker)
             return;
@@ -47,11 +66,13 @@ internal sealed class WorkerService(
             services.GetService<ILoggerFactory>()?.CreateLogger<OutboxWorker>());
         try
         {
-            if (!await AddHandlersAsync(worker).ConfigureAwait(false))
+            var jobs = new List<JobDefinition>();
+            if (!await AddHandlersAsync(worker, jobs).ConfigureAwait(false))
             {
                 worker.Dispose();
                 return;
             }
+            await RegisterAsync(store, jobs, cancellationToken).ConfigureAwait(false);
             worker.Start();
         }
         catch
@@ -75,8 +96,25 @@ internal sealed class WorkerService(
         return router;
     }
 
+    /// <summary>Store the jobs that are in the code, if it may have any.</summary>
+    private async Task RegisterAsync(
+        WaypostStore? store, List<JobDefinition> jobs, CancellationToken cancellationToken)
+    {
+        if (store is null && jobs.Count > 0)
+            throw new InvalidOperationException(
+                $"job {jobs[0].Name} is registered from code, which needs AddWaypost() with one store:"
+                + " call RegisterJobsAsync() of each store instead");
+        if (store is null || !sources.Any(source => source.Queue == WaypostQueue.Job))
+            return;
+        string? name = options.Value.JobRegistrar
+            ?? services.GetService<IHostEnvironment>()?.ApplicationName;
+        await store.Scheduler.RegisterJobsAsync(
+            string.IsNullOrEmpty(name) ? AppDomain.CurrentDomain.FriendlyName : name, jobs,
+            cancellationToken).ConfigureAwait(false);
+    }
+
     /// <summary>Whether there are any.</summary>
-    private async Task<bool> AddHandlersAsync(OutboxWorker worker)
+    private async Task<bool> AddHandlersAsync(OutboxWorker worker, List<JobDefinition> jobs)
     {
         AsyncServiceScope scope = scopes.CreateAsyncScope();
         await using (scope.ConfigureAwait(false))
@@ -85,17 +123,26 @@ internal sealed class WorkerService(
             foreach (HandlerSource source in sources.Concat(Plain(scope.ServiceProvider)))
             {
                 string topic = source.Topic ?? source.Make!(scope.ServiceProvider).Topic;
-                worker.Register(topic, InScope(source), source.Options);
+                worker.Register(source.Queue, topic, InScope(source), source.Options);
+                jobs.AddRange((source.Jobs ?? []).Select(define => define(topic)));
                 count++;
             }
             return count > 0;
         }
     }
 
-    /// <summary>Those that were registered as IOutboxHandler, without AddHandler().</summary>
+    /// <summary>Those that were registered as handlers of a kind, without AddHandler().</summary>
     private static IEnumerable<HandlerSource> Plain(IServiceProvider scope) =>
-        scope.GetServices<IOutboxHandler>().Select((_, index) => new HandlerSource(
-            null, provider => provider.GetServices<IOutboxHandler>().ElementAt(index), null, null));
+        Plain<IOutboxHandler>(scope, WaypostQueue.Outbox, Handling.Of)
+            .Concat(Plain<IInboxHandler>(scope, WaypostQueue.Inbox, Handling.Of))
+            .Concat(Plain<ITimerHandler>(scope, WaypostQueue.Timer, Handling.Of))
+            .Concat(Plain<IJobHandler>(scope, WaypostQueue.Job, Handling.Of));
+
+    private static IEnumerable<HandlerSource> Plain<THandler>(
+        IServiceProvider scope, WaypostQueue queue, Func<THandler, Handling> handling) =>
+        scope.GetServices<THandler>().Select((_, index) => new HandlerSource(
+            null, provider => handling(provider.GetServices<THandler>().ElementAt(index)), null, null,
+            queue));
 
     private Func<OutboxDelivery, CancellationToken, ValueTask<Outcome>> InScope(
         HandlerSource source) => async (delivery, token) =>
@@ -106,8 +153,7 @@ internal sealed class WorkerService(
             if (source.Function is not null)
                 return await source.Function(scope.ServiceProvider, delivery, token)
                     .ConfigureAwait(false);
-            await source.Make!(scope.ServiceProvider).HandleAsync(delivery, token)
-                .ConfigureAwait(false);
+            await source.Make!(scope.ServiceProvider).Run(delivery, token).ConfigureAwait(false);
             return Outcome.Done;
         }
     };

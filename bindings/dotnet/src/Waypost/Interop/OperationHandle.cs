@@ -99,4 +99,30 @@ internal sealed unsafe class OperationHandle : Handle
         }
         return results;
     }
+
+    /// <summary>Of an acquire, a renewal or a look at a lease.</summary>
+    public LeaseInfo ResultLease()
+    {
+        nint error = 0;
+        Failure.Check(
+            Native.wp_op_result_lease(out LeaseInfoHandle info, this, &error), error);
+        using (info)
+            return info.Read();
+    }
+
+    /// <summary>What an operation of the inbox found.</summary>
+    public InboxResult[] InboxResults()
+    {
+        var results = new InboxResult[ResultCount];
+        for (int i = 0; i < results.Length; i++)
+        {
+            WpId id;
+            bool known = Native.wp_op_result_id(&id, this, (nuint)i, null) == wp_status.WP_OK;
+            results[i] = new InboxResult(
+                known ? (Guid)id : null,
+                (InboxState)Native.wp_op_result_found(this, (nuint)i),
+                Native.wp_op_result_mismatch(this, (nuint)i) != 0);
+        }
+        return results;
+    }
 }

@@ -36,6 +36,37 @@ internal unsafe struct NativeMessage
     public long CreatedUs;
     public long DueUs;
     public long ExpiresUs;
+    public long Queue;
+    public byte* Job;
+    public byte* Source;
+    public byte* MessageId;
+    public byte* Consumer;
+    public byte* Hash;
+    public nuint HashLength;
+    public byte* HashAlgorithm;
+    public long LastSeenUs;
+}
+
+/// <summary>wpn_info of helpers.h.</summary>
+[StructLayout(LayoutKind.Sequential)]
+internal unsafe struct NativeInfo
+{
+    public NativeMessage Message;
+    public long Status;
+    public long NextAttemptUs;
+    public long LockedUntilUs;
+    public long FinishedUs;
+    public byte* FinishedBy;
+    public byte* LastError;
+
+    public readonly OutboxMessageInfo Read() => new(
+        (OutboxMessageStatus)Status,
+        OutboxMessage.Of(in Message),
+        Times.FromOptionalUs(NextAttemptUs),
+        Times.FromOptionalUs(LockedUntilUs),
+        Times.FromOptionalUs(FinishedUs),
+        Utf8.OptionalText(FinishedBy),
+        Utf8.OptionalText(LastError));
 }
 
 /// <summary>wpn_param of helpers.h.</summary>

@@ -93,7 +93,7 @@ internal sealed unsafe class WorkerHandle : Handle
 
     /// <summary>Register a topic. `dispatch` runs its handler where the core asks for it, inside
     /// Drain() and Step(), and returns the outcome; deliveries of Next() do not go through it.</summary>
-    public void Handle(string topic, Func<OutboxDelivery, wp_outcome>? dispatch)
+    public void Handle(wp_source queue, string topic, Func<OutboxDelivery, wp_outcome>? dispatch)
     {
         nint error = 0;
         byte[] name = Utf8.Name(nameof(topic), topic);
@@ -102,7 +102,7 @@ internal sealed unsafe class WorkerHandle : Handle
         delegate* unmanaged[Cdecl]<nint, void> destroy = &ConfigHandle.OnDestroy;
         fixed (byte* t = name)
             Failure.Check(
-                Native.wp_worker_handle(this, wp_source.WP_SOURCE_OUTBOX, t,
+                Native.wp_worker_handle(this, queue, t,
                                         dispatch is null ? 0 : (nint)handle, user,
                                         dispatch is null ? 0 : (nint)destroy, &error), error);
     }
@@ -123,14 +123,13 @@ internal sealed unsafe class WorkerHandle : Handle
         }
     }
 
-    public void TopicSet(string topic, string key, string value)
+    public void TopicSet(wp_source queue, string topic, string key, string value)
     {
         nint error = 0;
         fixed (byte* t = Utf8.Name(nameof(topic), topic), k = Utf8.Name(nameof(key), key),
                v = Utf8.Name(key, value))
             Failure.Check(
-                Native.wp_worker_topic_set(this, wp_source.WP_SOURCE_OUTBOX, t, k, v, &error),
-                error);
+                Native.wp_worker_topic_set(this, queue, t, k, v, &error), error);
     }
 
     /// <summary>Wait for the next delivery. Ends with OK, TIMEOUT, STOPPED or an error's status.</summary>
@@ -207,6 +206,15 @@ internal sealed unsafe class DeliveryHandle : Handle
         fixed (byte* text = Utf8.Reason(reason))
             Failure.Check(
                 Native.wp_delivery_finish(this, outcome, text, delayMs, &error), error);
+    }
+
+    public void SetOutput(string output)
+    {
+        nint error = 0;
+        byte[] text = Utf8.Encode(nameof(output), output);
+        fixed (byte* data = text.Length == 0 ? new byte[1] : text)
+            Failure.Check(
+                Native.wp_delivery_set_output(this, data, (nuint)text.Length, &error), error);
     }
 
     public void Settle(long timeoutMs)

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+using System.Data.Common;
+using Waypost.Interop;
+
+namespace Waypost;
+
+/// <summary>What all queues have, once.</summary>
+internal class WorkQueue<TMessage>(StoreHandle store, string engine, wp_source queue)
+    : IWorkQueue<TMessage> where TMessage : OutboxMessage
+{
+    protected StoreHandle Store => store;
+
+    // ---- claim and finish, by hand ----------------------------------------------------------
+
+    public async Task<IReadOnlyList<TMessage>> ClaimAsync(
+        Guid ownerToken, TimeSpan lease, int batchSize, IEnumerable<string>? topics,
+        CancellationToken cancellationToken)
+    {
+        string[]? names = topics?.ToArray();
+        return await Own(
+            () => Array.ConvertAll(
+                store.Claim(queue, ownerToken, names, batchSize, Times.ToMs(lease)),
+                message => (TMessage)message),
+            cancellationToken).ConfigureAwait(false);
+    }
+
+    public Task<long> AckAsync(
+        Guid ownerToken, IEnumerable<TMessage> messages, DbTransaction? transaction,
+        string? workerName, CancellationToken cancellationToken) =>
+        Finish(wpn_finishing.WPN_ACK, ownerToken, new Claimed(messages), cancellationToken,
+               workerName, transaction: transaction);
+
+    public Task<long> AckAsync(
+        Guid ownerToken, IEnumerable<Guid> ids, CancellationToken cancellationToken) =>
+        Finish(wpn_finishing.WPN_ACK, ownerToken, new Claimed(ids), cancellationToken);
+
+    public Task<long> AbandonAsync(
+        Guid ownerToken, IEnumerable<TMessage> messages, string? lastError, TimeSpan? delay,
+        CancellationToken cancellationToken) =>
+        Abandon(ownerToken, new Claimed(messages), lastError, delay, null, cancellationToken);
+
+    public Task<long> AbandonAsync(
+        Guid ownerToken, IEnumerable<Guid> ids, string? lastError, TimeSpan? delay,
+        CancellationToken cancellationToken) =>
+        Abandon(ownerToken, new Claimed(ids), lastError, delay, null, cancellationToken);
+
+    public Task<long> FailAsync(
+        Guid ownerToken, IEnumerable<TMessage> messages, string? lastError,
+        CancellationToken cancellationToken) =>
+        Finish(wpn_finishing.WPN_FAIL, ownerToken, new Claimed(messages), cancellationToken, lastError);
+
+    public Task<long> FailAsync(
+        Guid ownerToken, IEnumerable<Guid> ids, string? lastError,
+        CancellationToken cancellationToken) =>
+        Finish(wpn_finishing.WPN_FAIL, ownerToken, new Claimed(ids), cancellationToken, lastError);
+
+    public Task<long> ReleaseAsync(
+        Guid ownerToken, IEnumerable<TMessage> messages, CancellationToken cancellationToken) =>
+        Finish(wpn_finishing.WPN_RELEASE, ownerToken, new Claimed(messages), cancellationToken);
+
+    public Task<long> ReleaseAsync(
+        Guid ownerToken, IEnumerable<Guid> ids, CancellationToken cancellationToken) =>
+        Finish(wpn_finishing.WPN_RELEASE, ownerToken, new Claimed(ids), cancellationToken);
+
+    public Task<long> RenewAsync(
+        Guid ownerToken, IEnumerable<TMessage> messages, TimeSpan lease,
+        CancellationToken cancellationToken) =>
+        Finish(wpn_finishing.WPN_RENEW, ownerToken, new Claimed(messages), cancellationToken,
+               ms: Times.ToMs(lease));
+
+    public Task<long> ReapExpiredAsync(CancellationToken cancellationToken) =>
+        Own(() => store.Reap(queue), cancellationToken);
+
+    protected Task<long> Abandon(
+        Guid ownerToken, Claimed claimed, string? lastError, TimeSpan? delay,
+        DbTransaction? transaction, CancellationToken cancellationToken)
+    {
+        if (delay == TimeSpan.Zero)
+            throw new ArgumentOutOfRangeException(
+                nameof(delay), "delay is 0: give a longer one, or null for the backoff");
+        return Finish(wpn_finishing.WPN_ABANDON, ownerToken, claimed, cancellationToken, lastError,
+                      Times.DelayMs(delay), transaction);
+    }
+
+    protected Task<long> Finish(
+        wpn_finishing how, Guid ownerToken, Claimed claimed, CancellationToken cancellationToken,
+        string? text = null, long ms = 0, DbTransaction? transaction = null) =>
+        transaction is null
+            ? Own(() => store.Finish(queue, how, ownerToken, claimed, text, ms), cancellationToken)
+            : OnApps(transaction, () => store.FinishOperation(queue, how, ownerToken, claimed, text, ms),
+                     op => op.ResultCount, cancellationToken);
+
+    // ---- looking ----------------------------------------------------------------------------
+
+    public Task<OutboxMessageInfo?> FindAsync(Guid id, CancellationToken cancellationToken) =>
+        Own(() => store.Find(queue, id), cancellationToken);
+
+    public async Task<OutboxMessageInfo> GetAsync(Guid id, CancellationToken cancellationToken) =>
+        await FindAsync(id, cancellationToken).ConfigureAwait(false)
+        ?? throw new NotFoundException($"there is no message {id}", default);
+
+    public Task<OutboxStats> GetStatsAsync(bool finished, CancellationToken cancellationToken) =>
+        Own(() => store.Stats(queue, finished), cancellationToken);
+
+    // ---- dead letters -----------------------------------------------------------------------
+
+    public Task<Page<OutboxMessageInfo>> ListDeadLettersAsync(
+        DeadLetterFilter? filter, Page<OutboxMessageInfo>? after, int limit,
+        CancellationToken cancellationToken) =>
+        Own(() => Page<OutboxMessageInfo>.Read<DeadListHandle>(
+                after, place => store.DeadList(queue, filter, place, limit), list => list.Messages()),
+            cancellationToken);
+
+    public Task<long> ReplayDeadLettersAsync(
+        DeadLetterFilter? filter, long limit, long perSecond, string? by,
+        CancellationToken cancellationToken) =>
+        Own(() => store.DeadReplay(queue, filter, limit, perSecond, by), cancellationToken);
+
+    public Task<long> PurgeDeadLettersAsync(
+        DeadLetterFilter? filter, long limit, CancellationToken cancellationToken) =>
+        Own(() => store.DeadPurge(queue, filter, limit), cancellationToken);
+
+    public Task<long> CleanupAsync(TimeSpan olderThan, CancellationToken cancellationToken) =>
+        Own(() => store.Cleanup(queue, Times.ToMs(olderThan)), cancellationToken);
+
+    // ---- where calls run --------------------------------------------------------------------
+
+    /// <summary>On the core's own connections, whose calls block.</summary>
+    protected static Task<T> Own<T>(Func<T> call, CancellationToken cancellationToken) =>
+        Task.Run(call, cancellationToken);
+
+    /// <summary>On the app's transaction.</summary>
+    protected Task<T> OnApps<T>(
+        DbTransaction transaction, Func<OperationHandle> make, Func<OperationHandle, T> result,
+        CancellationToken cancellationToken) =>
+        OnApps(Waypost.OnApps.ConnectionOf(transaction), transaction, make, result, cancellationToken);
+
+    protected Task<T> OnApps<T>(
+        DbConnection connection, DbTransaction? transaction, Func<OperationHandle> make,
+        Func<OperationHandle, T> result, CancellationToken cancellationToken) =>
+        Waypost.OnApps.RunAsync(connection, transaction, engine, make(), result, cancellationToken);
+}

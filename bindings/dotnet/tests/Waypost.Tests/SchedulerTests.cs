@@ -1,0 +1,649 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timers and jobs: scenarios TIM-001 to TIM-006 and RUN-001 to RUN-011 of tests/conformance/scenarios.md.
+using System.Data.Common;
+
+namespace Waypost.Tests;
+
+public abstract class TimerTests(Engine engine) : IDisposable
+{
+    private static readonly TimeSpan Second = Bed.Second;
+    private static readonly DateTimeOffset Now = Bed.Now;
+
+    protected Bed Bed { get; } = new(engine);
+    private ISchedulerClient Scheduler => Bed.Store.Scheduler;
+
+    public void Dispose() => Bed.Dispose();
+
+    private Task<IReadOnlyList<OutboxMessage>> ClaimAsync(Guid? owner = null) =>
+        Scheduler.Timers.ClaimAsync(owner ?? WaypostStore.NewId(), 30 * Second, 100);
+
+    private async Task<string[]> FiredAsync() => (await ClaimAsync()).Select(timer => timer.Payload).ToArray();
+
+    private Task<Guid> In(int seconds, string payload = "x", string? correlationId = null) =>
+        Scheduler.ScheduleTimerAsync("t", payload, Now + seconds * Second, correlationId: correlationId);
+
+    // scenario: TIM-001
+    // proves: TMR-001, TMR-008, BND-002
+    [Fact]
+    public async Task Scheduled_in_the_apps_transaction_is_there_after_the_commit_alone()
+    {
+        DbConnection connection = Bed.Connect();
+        for (int n = 0; n < 2; n++)
+        {
+            await using DbTransaction transaction = await connection.BeginTransactionAsync();
+            Guid id = await Scheduler.ScheduleTimerAsync("t", $"{n}", Now, transaction, "c");
+            Assert.Equal(2, (await Scheduler.ScheduleTimersAsync([new("t", $"{n}a"), new("t", $"{n}b")], transaction)).Count);
+            await Assert.ThrowsAsync<ArgumentException>(
+                () => Scheduler.ScheduleTimersAsync([new("t", "good"), new("", "bad")], transaction));
+            Assert.Null(await Scheduler.FindTimerAsync(id));
+            if (n == 0)
+                await transaction.RollbackAsync();
+            else
+                await transaction.CommitAsync();
+            Assert.Equal(n == 1, await Scheduler.FindTimerAsync(id) is not null);
+        }
+        Assert.Equal(["1", "1a", "1b"], await FiredAsync());
+        EnqueueResult first = await Scheduler.ScheduleTimerAsync(new("t", "u") { UniqueKey = "k", Delay = Second });
+        EnqueueResult second = await Scheduler.ScheduleTimerAsync(new("t", "u") { UniqueKey = "k", Delay = Second });
+        Assert.Equal((first.Id, true), (second.Id, second.IsDuplicate));
+    }
+
+    private sealed class Handler(List<OutboxMessage> got) : ITimerHandler
+    {
+        public string Topic => "t";
+
+        public Task HandleAsync(OutboxMessage timer, CancellationToken cancellationToken)
+        {
+            got.Add(timer);
+            return Task.CompletedTask;
+        }
+    }
+
+    // scenario: TIM-002
+    // proves: TMR-003, TMR-005, BND-003
+    [Fact]
+    public async Task Never_early_and_handled_by_due_time()
+    {
+        var got = new List<OutboxMessage>();
+        foreach (int seconds in new[] { 3, 1, 2 })
+            await In(seconds, $"{seconds}");
+        await Bed.Outbox.EnqueueAsync("t", "not a timer");
+        Bed.Clock.Advance(Second - TimeSpan.FromMicroseconds(1));
+        Assert.Empty(await FiredAsync());
+        OutboxWorker worker = Bed.Keep(Bed.Store.CreateWorker()).Handle(new Handler(got));
+        Bed.Clock.Advance(TimeSpan.FromMicroseconds(1) + Second);
+        Assert.Equal(2, await worker.DrainAsync());
+        Assert.Equal(["1", "2"], got.Select(timer => timer.Payload));
+        Assert.Equal([Now + Second, Now + 2 * Second], got.Select(timer => timer.DueTimeUtc));
+        Assert.Equal(WaypostQueue.Timer, Assert.IsType<OutboxDelivery>(got[0]).Queue);
+        Bed.Clock.Advance(Second);
+        Assert.Equal(["3"], await FiredAsync());
+        Assert.Equal(1, (await Bed.Outbox.GetStatsAsync()).Total.Ready);
+    }
+
+    // scenario: TIM-003
+    // proves: TMR-002
+    [Fact]
+    public async Task Cancelled_before_it_was_claimed_it_never_fires()
+    {
+        Guid never = await In(1), rolledBack = await In(1, "rolled back"), claimed = await In(0);
+        Assert.True(await Scheduler.CancelTimerAsync(never));
+        Assert.False(await Scheduler.CancelTimerAsync(never));
+        Assert.Equal(OutboxMessageStatus.Cancelled, (await Scheduler.GetTimerAsync(never)).Status);
+        DbConnection connection = Bed.Connect();
+        await using (DbTransaction transaction = await connection.BeginTransactionAsync())
+        {
+            Assert.True(await Scheduler.CancelTimerAsync(rolledBack, transaction));
+            Assert.False(await Scheduler.CancelTimerAsync(never, transaction));
+            await transaction.RollbackAsync();
+        }
+        Assert.Equal(claimed, Assert.Single(await ClaimAsync()).Id);
+        Assert.False(await Scheduler.CancelTimerAsync(claimed));
+        Assert.False(await Scheduler.CancelTimerAsync(WaypostStore.NewId()));
+        Bed.Clock.Advance(Second);
+        Assert.Equal(["rolled back"], await FiredAsync());
+    }
+
+    // scenario: TIM-004
+    // proves: TMR-007
+    [Fact]
+    public async Task Rescheduled_looked_up_and_listed()
+    {
+        Guid[] ids = new Guid[5];
+        for (int n = 0; n < 5; n++)
+            ids[n] = await In(10, $"{n}", n < 2 ? "c" : null);
+        Assert.True(await Scheduler.RescheduleTimerAsync(ids[0], Now));
+        Assert.True(await Scheduler.RescheduleTimerAsync(ids[1], 5 * Second));
+        Assert.False(await Scheduler.RescheduleTimerAsync(WaypostStore.NewId(), Now));
+        DbConnection connection = Bed.Connect();
+        await using (DbTransaction transaction = await connection.BeginTransactionAsync())
+        {
+            Assert.True(await Scheduler.RescheduleTimerAsync(ids[2], Now, transaction));
+            await transaction.CommitAsync();
+        }
+        Assert.Equal(Now + 5 * Second, (await Scheduler.GetTimerAsync(ids[1])).NextAttemptUtc);
+        Assert.Equal(["0", "2"], await FiredAsync());
+        Assert.False(await Scheduler.RescheduleTimerAsync(ids[0], Now));
+        await Assert.ThrowsAsync<NotFoundException>(() => Scheduler.GetTimerAsync(WaypostStore.NewId()));
+
+        Assert.Equal(["0", "1"], (await Scheduler.ListTimersAsync("c")).Select(info => info.Message.Payload));
+        var seen = new List<string>();
+        Page<OutboxMessageInfo>? page = null;
+        do
+        {
+            page = await Scheduler.ListTimersAsync(null, page, 2);
+            seen.AddRange(page.Select(info => info.Message.Payload));
+        } while (page.Count > 0);
+        Assert.Equal(["0", "1", "2", "3", "4"], seen);
+        Assert.Empty(await Scheduler.ListTimersAsync(null, page));
+        Page<OutboxMessageInfo> dead = await Scheduler.Timers.ListDeadLettersAsync();
+        await Assert.ThrowsAsync<ArgumentException>(() => Scheduler.ListTimersAsync(null, dead));
+        await Assert.ThrowsAsync<ArgumentOutOfRangeException>(() => Scheduler.ListTimersAsync(limit: 0));
+    }
+
+    // scenario: TIM-005
+    // proves: TMR-006, BND-004
+    [Fact]
+    public async Task Any_instant_from_1970_to_9999()
+    {
+        await Scheduler.ScheduleTimerAsync("t", "1970", DateTimeOffset.UnixEpoch);
+        await Scheduler.ScheduleTimerAsync("t", "9999", DateTimeOffset.MaxValue);
+        await Scheduler.ScheduleTimerAsync(new("t", "now") { Delay = -Second });
+        await Assert.ThrowsAsync<ArgumentOutOfRangeException>(
+            () => Scheduler.ScheduleTimerAsync("t", "1969", DateTimeOffset.UnixEpoch - Second));
+        await Assert.ThrowsAsync<ArgumentOutOfRangeException>(
+            () => Scheduler.ScheduleTimerAsync(new("t", "far") { Delay = TimeSpan.FromDays(366) }));
+        Guid id = await In(1, "moved");
+        await Assert.ThrowsAsync<ArgumentOutOfRangeException>(
+            () => Scheduler.RescheduleTimerAsync(id, DateTimeOffset.UnixEpoch - Second));
+        Assert.True(await Scheduler.RescheduleTimerAsync(id, -Second));
+        Assert.Equal(["1970", "moved", "now"], (await FiredAsync()).Order(StringComparer.Ordinal));
+        Assert.Equal("topic", (await Assert.ThrowsAsync<ArgumentNullException>(
+            () => Scheduler.ScheduleTimerAsync(null!, "x", Now))).ParamName);
+        await Assert.ThrowsAsync<ArgumentNullException>(() => Scheduler.ScheduleTimerAsync(null!));
+    }
+
+    // scenario: TIM-006
+    // proves: TMR-004
+    [Fact]
+    public async Task Claim_and_finish_by_hand()
+    {
+        Guid owner = WaypostStore.NewId();
+        for (int n = 0; n < 5; n++)
+            await In(0, $"{n}");
+        IReadOnlyList<Guid> ids = await Scheduler.ClaimTimersAsync(owner, 10, 100);
+        Assert.Equal(5, ids.Count);
+        Assert.Equal(1, await Scheduler.AckTimersAsync(owner, [ids[0]]));
+        Assert.Equal(1, await Scheduler.AbandonTimersAsync(owner, [ids[1]]));
+        Assert.Equal(1, await Scheduler.Timers.FailAsync(owner, [ids[2]], "no"));
+        Bed.Clock.Advance(11 * Second);
+        Assert.Equal(2, await Scheduler.ReapExpiredTimersAsync());
+        IReadOnlyList<OutboxMessage> again = await ClaimAsync(owner);
+        Assert.Equal(1, again[0].Attempt);
+        DbConnection connection = Bed.Connect();
+        await using (DbTransaction transaction = await connection.BeginTransactionAsync())
+        {
+            Assert.Equal(again.Count, await Scheduler.Timers.AckAsync(owner, again, transaction));
+            await transaction.CommitAsync();
+        }
+        OutboxMessageInfo dead = Assert.Single(await Scheduler.Timers.ListDeadLettersAsync());
+        Assert.Equal((ids[2], "no"), (dead.Message.Id, dead.LastError));
+        Assert.Equal(1, await Scheduler.Timers.ReplayDeadLettersAsync());
+        Assert.Equal(["2"], (await FiredAsync()).Where(payload => payload == "2"));
+        Assert.Equal(5, (await Scheduler.Timers.GetStatsAsync()).Total switch { var t => t.Done + t.InProgress + t.Ready + t.Scheduled });
+        Assert.True(await Scheduler.Timers.CleanupAsync(TimeSpan.Zero) > 0);
+    }
+}
+
+public abstract class JobTests(Engine engine) : IDisposable
+{
+    private static readonly TimeSpan Second = Bed.Second, Minute = 60 * Second;
+    private static readonly DateTimeOffset Now = Bed.Now;
+
+    protected Bed Bed { get; } = new(engine);
+    private ISchedulerClient Scheduler => Bed.Store.Scheduler;
+
+    public void Dispose() => Bed.Dispose();
+
+    private static JobDefinition Every(string name, string cron = "* * * * *") => new(name, "t", "p") { Cron = cron };
+
+    private async Task<IReadOnlyList<JobRun>> RunsAsync(string? name = null) =>
+        await Scheduler.ListJobRunsAsync(name, limit: 1000);
+
+    private async Task<JobRunStatus> LastAsync(string name) => (await RunsAsync(name))[0].Status;
+
+    /// <summary>Claim what there is and end it as done; how many.</summary>
+    private async Task<int> FinishAllAsync()
+    {
+        Guid owner = WaypostStore.NewId();
+        int total = 0;
+        while (true)
+        {
+            IReadOnlyList<Guid> ids = await Scheduler.ClaimJobRunsAsync(owner, 60, 100);
+            if (ids.Count == 0)
+                return total;
+            total += ids.Count;
+            Assert.Equal(ids.Count, await Scheduler.AckJobRunsAsync(owner, ids));
+        }
+    }
+
+    // ---- jobs -------------------------------------------------------------------------------
+
+    // scenario: RUN-001
+    // proves: JOB-001, JOB-002, JOB-005
+    [Fact]
+    public async Task Put_get_list_and_delete_by_name()
+    {
+        await Scheduler.CreateOrUpdateJobAsync("b", "t", "0 3 * * *", "p", "Europe/Vienna");
+        await Scheduler.CreateOrUpdateJobAsync("B", "t", "@hourly");
+        JobInfo job = await Scheduler.GetJobAsync("b");
+        Assert.Equal(new JobInfo("b", "t", "p", "0 3 * * *", "Europe/Vienna", null, true,
+                                 new DateTimeOffset(2026, 3, 2, 2, 0, 0, TimeSpan.Zero), null), job);
+        await Scheduler.CreateOrUpdateJobAsync("b", "u", "30 12 * * *");
+        job = await Scheduler.GetJobAsync("b");
+        Assert.Equal(("u", "", "UTC", Now + 30 * Minute), (job.Topic, job.Payload, job.TimeZone, job.NextDueUtc));
+        Assert.Equal(["B", "b"], (await Scheduler.ListJobsAsync()).Select(one => one.Name));
+        Assert.Equal(["b"], (await Scheduler.ListJobsAsync("B", 1)).Select(one => one.Name));
+        await Scheduler.TriggerJobAsync("b");
+        Assert.True(await Scheduler.DeleteJobAsync("b"));
+        Assert.False(await Scheduler.DeleteJobAsync("b"));
+        Assert.Null(await Scheduler.FindJobAsync("b"));
+        Assert.Equal(0, await FinishAllAsync());
+        await Assert.ThrowsAsync<NotFoundException>(() => Scheduler.GetJobAsync("b"));
+    }
+
+    // scenario: RUN-001
+    // proves: JOB-010, CRN-003, BND-004
+    [Fact]
+    public async Task Malformed_jobs_are_errors_and_change_nothing()
+    {
+        await Scheduler.CreateOrUpdateJobAsync(Every("j"));
+        JobInfo before = await Scheduler.GetJobAsync("j");
+        var error = await Assert.ThrowsAsync<ArgumentException>(() => Scheduler.CreateOrUpdateJobAsync("j", "t", "* 25 * * *"));
+        Assert.Contains("hour", error.Message);
+        await Assert.ThrowsAsync<NotFoundException>(() => Scheduler.CreateOrUpdateJobAsync("j", "t", "* * * * *", "", "Mars/Olympus"));
+        await Assert.ThrowsAsync<ArgumentException>(() => Scheduler.CreateOrUpdateJobAsync(new JobDefinition("j", "t")));
+        await Assert.ThrowsAsync<ArgumentException>(() => Scheduler.CreateOrUpdateJobAsync(
+            new JobDefinition("j", "t") { Cron = "@daily", RunAtUtc = Now + Minute }));
+        await Assert.ThrowsAsync<ArgumentOutOfRangeException>(() => Scheduler.ScheduleOnceAsync("k", Now - Second, "t"));
+        await Assert.ThrowsAsync<InvalidOperationException>(() => Scheduler.ScheduleOnceAsync("j", Now + Minute, "t"));
+        await Assert.ThrowsAsync<ArgumentOutOfRangeException>(() => Scheduler.CreateOrUpdateJobAsync(
+            new JobDefinition("j", "t") { Cron = "@daily", Misfire = MisfireStrategy.CatchUp, CatchUp = 0 }));
+        await Assert.ThrowsAsync<ArgumentException>(() => Scheduler.CreateOrUpdateJobAsync(
+            new JobDefinition("j", "t") { Cron = "@daily", Overlap = (JobOverlap)9 }));
+        await Assert.ThrowsAsync<ArgumentException>(() => Scheduler.CreateOrUpdateJobAsync("", "t", "@daily"));
+        foreach ((string name, Func<Task> call) in new (string, Func<Task>)[]
+        {
+            ("name", () => Scheduler.CreateOrUpdateJobAsync(null!, "t", "@daily")),
+            ("topic", () => Scheduler.CreateOrUpdateJobAsync("j", null!, "@daily")),
+            ("cronSchedule", () => Scheduler.CreateOrUpdateJobAsync("j", "t", null!)),
+            ("payload", () => Scheduler.CreateOrUpdateJobAsync("j", "t", "@daily", null!)),
+            ("job", () => Scheduler.CreateOrUpdateJobAsync(null!)),
+            ("jobName", () => Scheduler.DeleteJobAsync(null!)),
+            ("jobName", () => Scheduler.TriggerJobAsync(null!)),
+            ("registrar", () => Scheduler.RegisterJobsAsync(null!, [])),
+            ("definitions", () => Scheduler.RegisterJobsAsync("r", null!)),
+        })
+            Assert.Equal(name, (await Assert.ThrowsAsync<ArgumentNullException>(call)).ParamName);
+        Assert.Equal(before, await Scheduler.GetJobAsync("j"));
+        Assert.Null(await Scheduler.FindJobAsync("k"));
+    }
+
+    private sealed class Report(List<OutboxDelivery> got, string? output) : IJobHandler
+    {
+        public string Topic => "t";
+
+        public Task<string?> HandleAsync(OutboxDelivery run, CancellationToken cancellationToken)
+        {
+            got.Add(run);
+            return Task.FromResult(output);
+        }
+    }
+
+    // scenario: RUN-002
+    // proves: JOB-006..008, JOB-017, BND-003
+    [Fact]
+    public async Task Due_job_runs_once_at_the_schedules_instant_and_its_history_tells()
+    {
+        var got = new List<OutboxDelivery>();
+        OutboxWorker worker = Bed.Keep(Bed.Store.CreateWorker()).Handle(new Report(got, "42 rows"));
+        await Scheduler.CreateOrUpdateJobAsync(Every("j"));
+        Bed.Clock.Advance(Minute + Second);
+        Assert.Equal(1, await worker.DrainAsync());
+        OutboxDelivery run = Assert.Single(got);
+        Assert.Equal((WaypostQueue.Job, "j", "p", Now + Minute), (run.Queue, run.JobName, run.Payload, run.DueTimeUtc));
+        JobRun history = Assert.Single(await RunsAsync("j"));
+        Assert.Equal(new JobRun(run.Id, "j", JobRunStatus.Succeeded, Now + Minute, true, Now + Minute + Second,
+                                Now + Minute + Second, 0, "42 rows", null), history);
+        Assert.Equal(history, await Scheduler.GetJobRunAsync(run.Id));
+        LastJobRun last = (await Scheduler.GetJobAsync("j")).LastRun!;
+        Assert.Equal((Now + Minute, JobRunStatus.Succeeded), (last.DueUtc, last.Status));
+        Assert.Equal(0, await worker.DrainAsync());
+    }
+
+    // scenario: RUN-002
+    // proves: JOB-008, BND-004
+    [Fact]
+    public async Task Output_that_does_not_fit_is_an_error_of_the_handlers()
+    {
+        var errors = new List<Exception>();
+        OutboxWorker worker = Bed.Keep(Bed.Store.CreateWorker());
+        worker.Handle("t", (run, _) =>
+        {
+            errors.Add(Assert.Throws<ArgumentOutOfRangeException>(() => run.SetOutput(new string('x', 65537))));
+            errors.Add(Assert.Throws<ArgumentNullException>(() => run.SetOutput(null!)));
+            errors.Add(Assert.Throws<ArgumentException>(() => run.SetOutput("a\0b")));
+            run.SetOutput("first");
+            run.SetOutput("");
+            return Task.CompletedTask;
+        }, queue: WaypostQueue.Job);
+        worker.Handle("t", (delivery, _) =>
+        {
+            errors.Add(Assert.Throws<InvalidOperationException>(() => delivery.SetOutput("x")));
+            return Task.CompletedTask;
+        });
+        await Scheduler.CreateOrUpdateJobAsync(Every("j"));
+        Guid id = await Scheduler.TriggerJobAsync("j");
+        await Bed.Outbox.EnqueueAsync("t", "x");
+        Assert.Equal(2, await worker.DrainAsync());
+        Assert.Equal(4, errors.Count);
+        Assert.Equal("", (await Scheduler.GetJobRunAsync(id)).Output ?? "");
+    }
+
+    // scenario: RUN-003
+    // proves: JOB-003
+    [Fact]
+    public async Task Triggered_it_runs_once_now()
+    {
+        await Scheduler.CreateOrUpdateJobAsync(Every("j", "@daily"));
+        await Scheduler.SetJobEnabledAsync("j", false);
+        Guid id = await Scheduler.TriggerJobAsync("j");
+        JobRun run = await Scheduler.GetJobRunAsync(id);
+        Assert.Equal((false, JobRunStatus.Pending, Now), (run.IsScheduled, run.Status, run.DueUtc));
+        Assert.Equal(1, await FinishAllAsync());
+        await Assert.ThrowsAsync<NotFoundException>(() => Scheduler.TriggerJobAsync("none"));
+        await Assert.ThrowsAsync<NotFoundException>(() => Scheduler.GetJobRunAsync(WaypostStore.NewId()));
+    }
+
+    // scenario: RUN-004
+    // proves: JOB-004
+    [Fact]
+    public async Task Disabled_it_stays_so_until_it_is_enabled()
+    {
+        await Scheduler.RegisterJobsAsync("app", [Every("j")]);
+        await Scheduler.SetJobEnabledAsync("j", false);
+        ISchedulerClient again = Bed.Open().Scheduler; // as after a restart
+        await again.RegisterJobsAsync("app", [Every("j")]);
+        await again.CreateOrUpdateJobAsync(Every("j"));
+        Bed.Clock.Advance(10 * Minute);
+        Assert.Equal((0, false), (await again.ScheduleDueJobsAsync(), (await again.GetJobAsync("j")).IsEnabled));
+        await again.SetJobEnabledAsync("j", true);
+        Assert.Equal((0, Now + 11 * Minute), (await again.ScheduleDueJobsAsync(), (await again.GetJobAsync("j")).NextDueUtc));
+        Bed.Clock.Advance(Minute);
+        Assert.Equal(1, await again.ScheduleDueJobsAsync());
+        await Assert.ThrowsAsync<NotFoundException>(() => again.SetJobEnabledAsync("none", true));
+    }
+
+    // scenario: RUN-005
+    // proves: JOB-001, JOB-004
+    [Fact]
+    public async Task Registration_is_a_reconcile()
+    {
+        await Scheduler.CreateOrUpdateJobAsync(Every("by hand"));
+        await Scheduler.ScheduleOnceAsync("once", Now + Minute, "t");
+        await Scheduler.RegisterJobsAsync("app", [Every("stays"), Every("changes"), Every("goes")]);
+        await Scheduler.RegisterJobsAsync("another", [Every("another's")]);
+        await Scheduler.RegisterJobsAsync("app", [Every("stays"), Every("changes", "@daily"), Every("new")]);
+        Dictionary<string, JobInfo> jobs = (await Scheduler.ListJobsAsync()).ToDictionary(job => job.Name);
+        Assert.Equal(["another's", "by hand", "changes", "new", "once", "stays"],
+                     jobs.Values.Where(job => job.IsEnabled).Select(job => job.Name).Order(StringComparer.Ordinal));
+        Assert.Equal(("@daily", "app"), (jobs["changes"].Cron, jobs["changes"].Registrar));
+        Assert.False(jobs["goes"].IsEnabled);
+        await Assert.ThrowsAsync<ArgumentException>(() => Scheduler.RegisterJobsAsync("app", [Every("bad", "x")]));
+        await Scheduler.RegisterJobsAsync("app", [Every("goes")]);
+        Assert.True((await Scheduler.GetJobAsync("goes")).IsEnabled);
+        Assert.False((await Scheduler.GetJobAsync("stays")).IsEnabled);
+        await Scheduler.RegisterJobsAsync("app", []);
+        Assert.False((await Scheduler.GetJobAsync("goes")).IsEnabled);
+        Assert.True((await Scheduler.GetJobAsync("once")).IsEnabled);
+    }
+
+    // scenario: RUN-005
+    // proves: JOB-018
+    [Fact]
+    public async Task Cron_expression_can_be_overridden_by_options()
+    {
+        var log = new Records();
+        ISchedulerClient scheduler = Bed.Open(
+            options => options.CronOverrides = new Dictionary<string, string> { ["a"] = "@daily", ["b \"\u00e4"] = "nonsense" },
+            log).Scheduler;
+        await scheduler.RegisterJobsAsync("app", [Every("a"), Every("b \"\u00e4")]);
+        Assert.Equal("@daily", (await scheduler.GetJobAsync("a")).Cron);
+        Assert.Equal("* * * * *", (await scheduler.GetJobAsync("b \"\u00e4")).Cron);
+        Assert.NotEmpty(log.All);
+    }
+
+    // scenario: RUN-006
+    // proves: JOB-010
+    [Fact]
+    public async Task Once_fires_at_its_instant_and_its_name_is_free_again()
+    {
+        await Scheduler.ScheduleOnceAsync("once", Now + Minute, "t", "p");
+        JobInfo job = await Scheduler.GetJobAsync("once");
+        Assert.Equal((null, null, Now + Minute), (job.Cron, job.TimeZone, job.NextDueUtc));
+        await Assert.ThrowsAsync<InvalidOperationException>(() => Scheduler.ScheduleOnceAsync("once", Now + 2 * Minute, "t"));
+        Bed.Clock.Advance(Minute - Second);
+        Assert.Equal(0, await Scheduler.ScheduleDueJobsAsync());
+        Bed.Clock.Advance(Second);
+        Assert.Equal(1, await Scheduler.ScheduleDueJobsAsync());
+        Assert.Equal(1, await FinishAllAsync());
+        await Scheduler.ScheduleOnceAsync("once", Now + 5 * Minute, "t");
+        Bed.Clock.Advance(10 * Minute);
+        Assert.Equal(1, await Scheduler.ScheduleDueJobsAsync());
+        Assert.Equal(2, (await RunsAsync("once")).Count);
+    }
+
+    // ---- runs -------------------------------------------------------------------------------
+
+    /// <summary>A worker whose handler waits for its token, and then answers.</summary>
+    private (OutboxWorker, List<CancelReason>) Waiting(Action<CancellationToken>? then = null)
+    {
+        var reasons = new List<CancelReason>();
+        OutboxWorker worker = Bed.Keep(Bed.Store.CreateWorker());
+        worker.Handle("t", async (run, token) =>
+        {
+            try
+            {
+                await Task.Delay(Timeout.Infinite, token);
+            }
+            catch (OperationCanceledException)
+            {
+                lock (reasons)
+                    reasons.Add(run.CancelReason);
+            }
+            (then ?? (t => t.ThrowIfCancellationRequested()))(token);
+        }, queue: WaypostQueue.Job);
+        return (worker, reasons);
+    }
+
+    // scenario: RUN-007
+    // proves: JOB-011, JOB-008
+    [Fact]
+    public async Task Run_past_its_timeout_is_told_to_stop_and_has_timed_out()
+    {
+        (OutboxWorker worker, List<CancelReason> reasons) = Waiting();
+        await Scheduler.CreateOrUpdateJobAsync(
+            new JobDefinition("j", "t") { Cron = "@daily", Timeout = 5 * Second, MaxAttempts = 1 });
+        await Scheduler.TriggerJobAsync("j");
+        worker.Start();
+        await Bed.UntilAsync(async () => await LastAsync("j") == JobRunStatus.Running);
+        Bed.Clock.Advance(5 * Second);
+        await Bed.UntilAsync(async () => await LastAsync("j") == JobRunStatus.TimedOut);
+        await worker.StopAsync(Bed.Patience);
+        Assert.Equal([CancelReason.Timeout], reasons);
+    }
+
+    // scenario: RUN-007
+    // proves: JOB-013
+    [Fact]
+    public async Task Failing_run_is_retried_by_its_jobs_policy()
+    {
+        int calls = 0;
+        OutboxWorker worker = Bed.Keep(Bed.Store.CreateWorker());
+        worker.Handle("t", (_, _) =>
+        {
+            calls++;
+            throw new FormatException("broken");
+        }, queue: WaypostQueue.Job);
+        await Scheduler.CreateOrUpdateJobAsync(new JobDefinition("j", "t")
+        {
+            Cron = "@daily",
+            MaxAttempts = 2,
+            BackoffBase = 10 * Second,
+            BackoffMax = 10 * Second,
+        });
+        Guid id = await Scheduler.TriggerJobAsync("j");
+        await worker.DrainAsync();
+        JobRun run = await Scheduler.GetJobRunAsync(id);
+        Assert.Equal((JobRunStatus.Pending, 1, "FormatException: broken"), (run.Status, run.Attempt, run.Error));
+        Bed.Clock.Advance(10 * Second);
+        await worker.DrainAsync();
+        Assert.Equal((JobRunStatus.Failed, 2), ((await Scheduler.GetJobRunAsync(id)).Status, calls));
+        Assert.Equal(id, Assert.Single(await Scheduler.JobRuns.ListDeadLettersAsync()).Message.Id);
+    }
+
+    // scenario: RUN-008
+    // proves: JOB-012
+    [Theory]
+    [InlineData(JobOverlap.Queue, 1, 2, 0)]
+    [InlineData(JobOverlap.Skip, 1, 0, 2)]
+    [InlineData(JobOverlap.Allow, 3, 0, 0)]
+    public async Task Overlap_by_policy(JobOverlap overlap, int atOnce, int later, int skipped)
+    {
+        Guid owner = WaypostStore.NewId();
+        await Scheduler.CreateOrUpdateJobAsync(new JobDefinition("j", "t") { Cron = "* * * * *", Overlap = overlap });
+        for (int n = 0; n < 3; n++)
+        {
+            Bed.Clock.Advance(Minute);
+            await Scheduler.ScheduleDueJobsAsync();
+        }
+        IReadOnlyList<Guid> ids = await Scheduler.ClaimJobRunsAsync(owner, 60, 10);
+        Assert.Equal(atOnce, ids.Count);
+        await Scheduler.AckJobRunsAsync(owner, ids);
+        Assert.Equal(later, await FinishAllAsync());
+        Assert.Equal(skipped, (await RunsAsync("j")).Count(run => run.Status == JobRunStatus.Skipped));
+    }
+
+    // scenario: RUN-009
+    // proves: JOB-014
+    [Theory]
+    [InlineData(MisfireStrategy.FireImmediately, 1, 1)]
+    [InlineData(MisfireStrategy.SkipAndScheduleNext, 1, 0)]
+    [InlineData(MisfireStrategy.CatchUp, 5, 5)]
+    public async Task Misfire_by_policy(MisfireStrategy misfire, int catchUp, int pending)
+    {
+        await Scheduler.CreateOrUpdateJobAsync(
+            new JobDefinition("j", "t") { Cron = "* * * * *", Misfire = misfire, CatchUp = catchUp });
+        Bed.Clock.Advance(60 * Minute + Second);
+        Assert.Equal(pending, await Scheduler.ScheduleDueJobsAsync());
+        IReadOnlyList<JobRun> runs = await RunsAsync("j");
+        Assert.Equal(Math.Max(pending, 1), runs.Count);
+        Assert.Equal(Now + 60 * Minute, runs[0].DueUtc);
+        Assert.All(runs, run => Assert.Equal(pending > 0 ? JobRunStatus.Pending : JobRunStatus.Skipped, run.Status));
+        Assert.Equal(Now + 61 * Minute, (await Scheduler.GetJobAsync("j")).NextDueUtc);
+    }
+
+    // scenario: RUN-010
+    // proves: JOB-008
+    [Fact]
+    public async Task Cancelled_run_that_waits_ends_at_once_and_one_that_runs_is_told()
+    {
+        (OutboxWorker worker, List<CancelReason> reasons) = Waiting();
+        await Scheduler.CreateOrUpdateJobAsync(Every("j", "@daily"));
+        Guid waits = await Scheduler.TriggerJobAsync("j");
+        Assert.True(await Scheduler.CancelJobRunAsync(waits));
+        Assert.False(await Scheduler.CancelJobRunAsync(waits));
+        Assert.False(await Scheduler.CancelJobRunAsync(WaypostStore.NewId()));
+        Assert.Equal(JobRunStatus.Cancelled, (await Scheduler.GetJobRunAsync(waits)).Status);
+
+        Guid runs = await Scheduler.TriggerJobAsync("j");
+        worker.Start();
+        await Bed.UntilAsync(async () => (await Scheduler.GetJobRunAsync(runs)).Status == JobRunStatus.Running);
+        Assert.True(await Scheduler.CancelJobRunAsync(runs));
+        Bed.Clock.Advance(Second); // worker.reap_ms
+        await Bed.UntilAsync(async () => (await Scheduler.GetJobRunAsync(runs)).Status == JobRunStatus.Cancelled);
+        await worker.StopAsync(Bed.Patience);
+        Assert.Equal([CancelReason.Requested], reasons);
+    }
+
+    // scenario: RUN-011
+    // proves: JOB-009, JOB-015, JOB-016
+    [Fact]
+    public async Task Runs_are_listed_purged_and_finished_by_hand()
+    {
+        Guid owner = WaypostStore.NewId();
+        await Scheduler.CreateOrUpdateJobAsync(new JobDefinition("j", "t") { Cron = "@daily", Overlap = JobOverlap.Allow });
+        await Scheduler.CreateOrUpdateJobAsync(Every("k", "@daily"));
+        for (int n = 0; n < 5; n++)
+            await Scheduler.TriggerJobAsync("j");
+        await Scheduler.TriggerJobAsync("k");
+        var seen = new List<Guid>();
+        Page<JobRun>? page = null;
+        do
+        {
+            page = await Scheduler.ListJobRunsAsync("j", page, 2);
+            seen.AddRange(page.Select(run => run.Id));
+        } while (page.Count > 0);
+        Assert.Equal(5, seen.Distinct().Count());
+        Assert.Equal(6, (await RunsAsync()).Count);
+
+        IReadOnlyList<OutboxMessage> runs = await Scheduler.JobRuns.ClaimAsync(owner, 10 * Second, 100);
+        Assert.Equal(6, runs.Count);
+        Assert.Contains("j", runs.Select(run => run.JobName));
+        Assert.Equal(1, await Scheduler.JobRuns.AckAsync(owner, [runs[0]], workerName: "me"));
+        Assert.Equal(1, await Scheduler.AbandonJobRunsAsync(owner, [runs[1].Id]));
+        Assert.Equal(1, await Scheduler.JobRuns.FailAsync(owner, [runs[2]], "no"));
+        Assert.Equal(1, await Scheduler.JobRuns.ReleaseAsync(owner, [runs[3]]));
+        Assert.Equal(1, await Scheduler.JobRuns.RenewAsync(owner, [runs[4]], 60 * Second));
+        Bed.Clock.Advance(11 * Second);
+        Assert.Equal(1, await Scheduler.ReapExpiredJobRunsAsync());
+        Assert.Equal(JobRunStatus.Running, (await Scheduler.GetJobRunAsync(runs[4].Id)).Status);
+        Assert.Equal((JobRunStatus.Failed, "no"), ((await Scheduler.GetJobRunAsync(runs[2].Id)).Status, (await Scheduler.GetJobRunAsync(runs[2].Id)).Error));
+        DbConnection connection = Bed.Connect();
+        await using (DbTransaction transaction = await connection.BeginTransactionAsync())
+            await Assert.ThrowsAsync<InvalidOperationException>(
+                () => Scheduler.JobRuns.AckAsync(owner, [runs[4]], transaction));
+        Assert.Equal(2, await Scheduler.PurgeJobRunsAsync(TimeSpan.Zero));
+        Assert.Null(await Scheduler.FindJobRunAsync(runs[0].Id));
+        Assert.Equal(4, (await RunsAsync()).Count);
+    }
+
+    // proves: JOB-006, BND-002
+    [Fact]
+    public async Task Handler_completes_its_run_in_the_apps_transaction()
+    {
+        DbConnection connection = Bed.Connect();
+        OutboxWorker worker = Bed.Keep(Bed.Store.CreateWorker());
+        worker.Handle("t", async (run, token) =>
+        {
+            await using DbTransaction transaction = await connection.BeginTransactionAsync(token);
+            Bed.InsertOrder(connection, transaction);
+            await run.CompleteAsync(transaction, token);
+            await transaction.CommitAsync(token);
+        }, queue: WaypostQueue.Job);
+        await Scheduler.CreateOrUpdateJobAsync(Every("j", "@daily"));
+        await Scheduler.TriggerJobAsync("j");
+        Assert.Equal(1, await worker.DrainAsync());
+        Assert.Equal((JobRunStatus.Succeeded, 1), (await LastAsync("j"), await Bed.OrdersAsync()));
+    }
+}
+
+public sealed class TimersOnSqlite() : TimerTests(Engine.Sqlite);
+
+[Trait("Engine", "postgresql")]
+public sealed class TimersOnPostgreSql() : TimerTests(Engine.PostgreSql);
+
+public sealed class JobsOnSqlite() : JobTests(Engine.Sqlite);
+
+[Trait("Engine", "postgresql")]
+public sealed class JobsOnPostgreSql() : JobTests(Engine.PostgreSql);
