@@ -593,7 +593,7 @@ public sealed class OutboxWorker : IAsyncDisposable, IDisposable
     public Task<long> DrainAsync(TimeSpan? timeout = null)
     {
         CheckManual();
-        long ms = Times.WaitMs(timeout ?? TimeSpan.FromMinutes(1));
+        long ms = Times.WaitMs(timeout ?? TimeSpan.FromMinutes(1), nameof(timeout));
         return Task.Run(() => _core.Drain(ms));
     }
 

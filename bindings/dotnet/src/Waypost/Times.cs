@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+using System.Runtime.CompilerServices;
+
 namespace Waypost;
 
 /// <summary>Times and durations as the core counts them.</summary>
@@ -27,8 +29,9 @@ internal static class Times
         delay is null ? 0 : Math.Max(ToMs(delay.Value), delay.Value < TimeSpan.Zero ? -1 : 1);
 
     /// <summary>A wait for the core, where a negative number stands for ever.</summary>
-    public static long WaitMs(TimeSpan timeout) =>
-        timeout == Timeout.InfiniteTimeSpan ? -1
-        : timeout < TimeSpan.Zero ? throw new ArgumentOutOfRangeException(nameof(timeout))
-        : ToMs(timeout);
+    public static long WaitMs(
+        TimeSpan wait, [CallerArgumentExpression(nameof(wait))] string? name = null) =>
+        wait == Timeout.InfiniteTimeSpan ? -1
+        : wait < TimeSpan.Zero ? throw new ArgumentOutOfRangeException(name)
+        : ToMs(wait);
 }

@@ -264,7 +264,7 @@ public abstract class LeaseTests(Engine engine) : IDisposable
         await Range("duration", () => Leases.AcquireOnceAsync("n", "me", TimeSpan.FromDays(1) + Second));
         await Range("limit", () => Semaphores.SetLimitAsync("n", -1));
         await Range("limit", () => Semaphores.SetLimitAsync("n", 1_000_001));
-        await Range("wait", () => Leases.AcquireAsync("n", Second, -Second), "timeout");
+        await Range("wait", () => Leases.AcquireAsync("n", Second, -Second));
         Assert.Equal("name", (await Assert.ThrowsAsync<ArgumentNullException>(() => Leases.AcquireAsync(null!, Second))).ParamName);
         Assert.Equal("owner", (await Assert.ThrowsAsync<ArgumentNullException>(() => Leases.ReleaseAsync("n", null!))).ParamName);
         Assert.Equal("work", (await Assert.ThrowsAsync<ArgumentNullException>(() => Leases.RunAsLeaderAsync("n", Second, null!))).ParamName);
@@ -273,8 +273,8 @@ public abstract class LeaseTests(Engine engine) : IDisposable
         static async Task Names(string what, Func<Task> call) => Assert.Contains(
             what, (await Assert.ThrowsAsync<ArgumentException>(call)).Message, StringComparison.Ordinal);
 
-        static async Task Range(string what, Func<Task> call, string? or = null) => Assert.Matches(
-            or is null ? what : $"{what}|{or}", (await Assert.ThrowsAsync<ArgumentOutOfRangeException>(call)).Message);
+        static async Task Range(string what, Func<Task> call) => Assert.Contains(
+            what, (await Assert.ThrowsAsync<ArgumentOutOfRangeException>(call)).Message, StringComparison.Ordinal);
     }
 
     // ---- in .NET ----------------------------------------------------------------------------

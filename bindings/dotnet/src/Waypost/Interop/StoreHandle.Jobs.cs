@@ -238,24 +238,24 @@ internal sealed unsafe partial class StoreHandle
         Failure.Check(Native.wp_job_put(this, job, &error), error);
     }
 
-    public void JobRegister(string registrar, IEnumerable<JobDefinition> definitions)
+    public void JobRegister(string registrar, IEnumerable<JobDefinition> jobs)
     {
-        ArgumentNullException.ThrowIfNull(definitions);
-        var jobs = new List<JobHandle>();
+        ArgumentNullException.ThrowIfNull(jobs);
+        var handles = new List<JobHandle>();
         try
         {
-            foreach (JobDefinition definition in definitions)
-                jobs.Add(JobHandle.New(definition));
+            foreach (JobDefinition job in jobs)
+                handles.Add(JobHandle.New(job));
             nint error = 0;
-            nint[] pointers = [.. jobs.Select(job => job.Pointer), 0]; // none is not NULL
+            nint[] pointers = [.. handles.Select(handle => handle.Pointer), 0]; // none is not NULL
             fixed (byte* name = Utf8.Name(nameof(registrar), registrar))
             fixed (nint* list = pointers)
                 Failure.Check(
-                    Native.wp_job_register(this, name, list, (nuint)jobs.Count, &error), error);
+                    Native.wp_job_register(this, name, list, (nuint)handles.Count, &error), error);
         }
         finally
         {
-            jobs.ForEach(job => job.Dispose());
+            handles.ForEach(handle => handle.Dispose());
         }
     }
 
