@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Conformance of dead letters and of the cleanup, for every queue alike. */
 #include <waypost/job.h>
+#include <waypost/lease.h>
 #include <waypost/timer.h>
 
 #include "bed.h"
@@ -432,6 +433,28 @@ static void test_cleanup__of_each_queue__removes_what_was_done_long_ago(void **s
     }
 }
 
+/* A message that is arriving in another transaction is not forgotten, whatever becomes of that. */
+/* proves: IBX-099 */
+static void test_cleanup__of_a_message_that_arrives_meanwhile__keeps_it(void **state)
+{
+    bed *b = *state;
+    size_t removed = 9;
+    wp_id id;
+    if (b->engine->one_writer)
+        return; /* they follow each other */
+    id = send(b, inbox, "old", "t");
+    ack(b, inbox, &id);
+    wpt_advance_ms(b->clock, 5000);
+    bed_exec(b, b->engine->begin);
+    assert_int_equal(ib_check(b->store, b->conn, "src", "old"), WP_INBOX_DONE);
+    WPT_OK(wp_cleanup(&removed, b->store, WP_SOURCE_INBOX, 5000, WPT_ERR));
+    assert_int_equal(removed, 0);
+    bed_exec(b, b->engine->commit);
+    WPT_OK(wp_cleanup(&removed, b->store, WP_SOURCE_INBOX, 5000, WPT_ERR));
+    assert_int_equal(removed, 0);
+    assert_int_equal(ib_check(b->store, NULL, "src", "old"), WP_INBOX_DONE);
+}
+
 /* More than a batch, behind rows that stay. */
 /* scenario: DED-004 */
 /* proves: IBX-101 */
@@ -464,6 +487,139 @@ static void test_cleanup__of_more_than_a_batch__removes_all_of_it(void **state)
     free(ids);
 }
 
+/* ---- by workers --------------------------------------------------------------------------- */
+
+enum { DAY_MS = 86400000, INTERVAL_MS = 3600000 };
+
+static wp_outcome nothing(wp_delivery *delivery, void *user)
+{
+    (void)delivery;
+    (void)user;
+    return WP_OUTCOME_DONE;
+}
+
+static wp_worker *idle_worker(bed *b)
+{
+    wp_worker *worker = NULL;
+    WPT_OK(wp_worker_new(&worker, b->store, NULL, WPT_ERR));
+    WPT_OK(wp_worker_handle(worker, WP_SOURCE_OUTBOX, "none", nothing, NULL, NULL, WPT_ERR));
+    WPT_OK(wp_worker_start(worker, 1, WPT_ERR));
+    WPT_AWAIT(wp_worker_counter(worker, WP_COUNTER_POLLS) > 0);
+    return worker;
+}
+
+/* Whatever was due for the worker by now is done: it has begun a round after this. */
+static void rounds_pass(bed *b, const wp_worker *worker)
+{
+    for (int i = 0; i < 2; i++) {
+        const int64_t polls = wp_worker_counter(worker, WP_COUNTER_POLLS);
+        wpt_advance_ms(b->clock, 1000);
+        WPT_AWAIT(wp_worker_counter(worker, WP_COUNTER_POLLS) > polls);
+    }
+}
+
+/* It may have been in the middle of an earlier look, and looks again after the interval. */
+static void await_gone(bed *b, const wp_worker *worker, const queue *q, const wp_id *id)
+{
+    for (int i = 0; i < 20 && knows(b, q, id); i++) {
+        rounds_pass(b, worker);
+        if (knows(b, q, id))
+            wpt_advance_ms(b->clock, INTERVAL_MS);
+    }
+    assert_false(knows(b, q, id));
+}
+
+static void worker_end(wp_worker *worker)
+{
+    assert_int_equal(wp_worker_counter(worker, WP_COUNTER_ERRORS), 0);
+    WPT_OK(wp_worker_stop(NULL, worker, 60000, WPT_ERR));
+    wp_worker_free(worker);
+}
+
+/* Each queue keeps what is done for as long as its option says. */
+/* scenario: DED-004 */
+/* proves: IBX-098..101, JOB-016 */
+static void test_worker__cleans_up_what_was_done_long_ago(void **state)
+{
+    bed *b = *state;
+    wp_id old[WPT_COUNT(queues)], dead[WPT_COUNT(queues)];
+    wp_worker *worker;
+    bed_reopen(b, WPT_OPTIONS("outbox.keep_ms", "172800000", "inbox.keep_ms", "172800000",
+                              "timer.keep_ms", "172800000", "job.keep_ms", "0",
+                              "worker.poll_max_ms", "1000", "worker.wakeups", "false"));
+    for (size_t i = 0; i < WPT_COUNT(queues); i++) {
+        dead[i] = send(b, &queues[i], "dead", "t");
+        bury(b, &queues[i], &dead[i], "broken");
+        old[i] = send(b, &queues[i], "old", "t");
+        ack(b, &queues[i], &old[i]);
+    }
+    worker = idle_worker(b);
+    wpt_advance_ms(b->clock, INTERVAL_MS);
+    rounds_pass(b, worker);
+    for (size_t i = 0; i < WPT_COUNT(queues); i++)
+        assert_true(knows(b, &queues[i], &old[i])); /* it is not so old */
+    wpt_advance_ms(b->clock, 2 * DAY_MS);
+    for (size_t i = 0; i < 3; i++)
+        await_gone(b, worker, &queues[i], &old[i]);
+    wpt_advance_ms(b->clock, INTERVAL_MS);
+    rounds_pass(b, worker);
+    assert_true(knows(b, &queues[3], &old[3])); /* for ever */
+    for (size_t i = 0; i < WPT_COUNT(queues); i++)
+        assert_true(knows(b, &queues[i], &dead[i]));
+    worker_end(worker);
+}
+
+/* proves: IBX-101 */
+static void test_worker__with_much_to_clean_up__takes_one_page_after_the_other(void **state)
+{
+    enum { COUNT = 2100 };
+    bed *b = *state;
+    wp_message *m = wpt_message("t", "x");
+    const wp_message **messages = calloc(COUNT, sizeof *messages);
+    wp_id *ids = calloc(COUNT, sizeof *ids);
+    const wp_id owner = wpt_owner(1);
+    wp_worker *worker;
+    assert_non_null(messages);
+    assert_non_null(ids);
+    bed_reopen(b, WPT_OPTIONS("worker.poll_max_ms", "1000", "worker.wakeups", "false"));
+    for (size_t i = 0; i < COUNT; i++)
+        messages[i] = m;
+    WPT_OK(wp_outbox_enqueue_many(ids, NULL, b->store, NULL, messages, COUNT, WPT_ERR));
+    wp_claim_free(wpt_claim(b->store, 1, COUNT, 1000));
+    WPT_OK(wp_outbox_ack(NULL, b->store, NULL, &owner, ids, NULL, COUNT, NULL, WPT_ERR));
+    worker = idle_worker(b);
+    wpt_advance_ms(b->clock, INT64_C(30) * DAY_MS); /* the default */
+    await_gone(b, worker, outbox, &ids[COUNT - 1]);
+    assert_false(knows(b, outbox, &ids[0]));
+    assert_int_equal(wpt_stat(b->store, "t", WP_STAT_DONE), 0);
+    worker_end(worker);
+    wp_message_free(m);
+    free(messages);
+    free(ids);
+}
+
+static void test_worker__while_another_one_cleans_up__leaves_it_to_that(void **state)
+{
+    bed *b = *state;
+    wp_worker *worker;
+    wp_lease_info *info = NULL;
+    wp_id old;
+    bed_reopen(b, WPT_OPTIONS("outbox.keep_ms", "1", "worker.poll_max_ms", "1000", "worker.wakeups",
+                              "false"));
+    old = send(b, outbox, "old", "t");
+    ack(b, outbox, &old);
+    WPT_OK(wp_lease_acquire(&info, b->store, NULL, WP_LEASE_EXCLUSIVE, "waypost/cleanup", "other",
+                            INTERVAL_MS + INTERVAL_MS / 2, WPT_ERR));
+    wp_lease_info_free(info);
+    worker = idle_worker(b);
+    wpt_advance_ms(b->clock, INTERVAL_MS); /* it has asked, and will do so an interval later */
+    rounds_pass(b, worker);
+    assert_true(knows(b, outbox, &old));
+    wpt_advance_ms(b->clock, INTERVAL_MS);
+    await_gone(b, worker, outbox, &old);
+    worker_end(worker);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -476,6 +632,10 @@ int main(void)
         BED_TEST(test_dead__purged__are_gone_and_nothing_else_is),
         BED_TEST(test_cleanup__of_what_is_done__leaves_all_else),
         BED_TEST(test_cleanup__of_each_queue__removes_what_was_done_long_ago),
+        BED_TEST(test_cleanup__of_a_message_that_arrives_meanwhile__keeps_it),
+        BED_TEST(test_worker__cleans_up_what_was_done_long_ago),
+        BED_TEST(test_worker__with_much_to_clean_up__takes_one_page_after_the_other),
+        BED_TEST(test_worker__while_another_one_cleans_up__leaves_it_to_that),
         BED_TEST(test_cleanup__of_more_than_a_batch__removes_all_of_it),
     };
     return bed_run(tests, WPT_COUNT(tests));

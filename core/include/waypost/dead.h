@@ -71,7 +71,8 @@ WP_API wp_status wp_dead_replay(size_t *replayed, wp_store *store, wp_source sou
 WP_API wp_status wp_dead_purge(size_t *purged, wp_store *store, wp_source source,
                                const wp_dead_filter *filter, int64_t limit, wp_error **err);
 
-/** Delete what was finished with success (or cancelled) at least `older_than_ms` ago, in batches of at
+/** Workers do this by themselves after `outbox.keep_ms`, `inbox.keep_ms`, `timer.keep_ms` and `job.keep_ms`; by
+ * hand: delete what was finished with success (or cancelled) at least `older_than_ms` ago, in batches of at
  * most 1,000 rows with a transaction each and short pauses. What is unfinished, only seen or dead
  * stays. A message of the inbox goes only if it has not arrived for that time either; once it is gone,
  * it is new when it arrives again.

@@ -14,6 +14,8 @@ static const wp__choice level_choices[] = {{"debug", WP_LOG_DEBUG},     {"info",
 #define AT(field) offsetof(wp_config, field)
 #define DAY_MS 86400000
 #define HOUR_MS 3600000
+#define CENTURY_MS 3153600000000
+#define MONTH "2592000000" /* 30 days */
 
 const wp__property wp__properties[] = {
     {"store.url", WP__PROP_TEXT, AT(store_url), 0, 4096, "", NULL, false,
@@ -54,6 +56,16 @@ const wp__property wp__properties[] = {
      "undo the last commits (in WAL mode); never with `full`. What the app commits is the app's "
      "choice. Workers always use `normal`: a claim or an outcome that is undone means that work is "
      "done again, not that it is lost."},
+    {"outbox.keep_ms", WP__PROP_INT, AT(outbox_keep_ms), 0, CENTURY_MS, MONTH, NULL, false,
+     "How long messages of the outbox that are done stay in the database, in milliseconds; then a "
+     "worker deletes them. Dead letters stay. 0: for ever. The default is 30 days."},
+    {"inbox.keep_ms", WP__PROP_INT, AT(inbox_keep_ms), 0, CENTURY_MS, MONTH, NULL, false,
+     "The same for the inbox, from when a message was done and has last arrived. One that arrives "
+     "after it was deleted is new: keep them for longer than their sender repeats them."},
+    {"timer.keep_ms", WP__PROP_INT, AT(timer_keep_ms), 0, CENTURY_MS, MONTH, NULL, false,
+     "The same for timers that are done or were cancelled."},
+    {"job.keep_ms", WP__PROP_INT, AT(job_keep_ms), 0, CENTURY_MS, MONTH, NULL, false,
+     "The same for runs of jobs that succeeded, were cancelled or skipped."},
     {"inbox.revive_dead", WP__PROP_BOOL, AT(revive_dead), 0, 1, "false", NULL, false,
      "A dead message of the inbox that is enqueued again becomes ready again, with no attempts. "
      "Off: it "
@@ -108,6 +120,10 @@ const wp__property wp__properties[] = {
      "How long a finished delivery may wait to be written together with others, in milliseconds."},
     {"worker.reap_ms", WP__PROP_INT, AT(reap_ms), 10, HOUR_MS, "1000", NULL, false,
      "The time between looks for expired claims, in milliseconds."},
+    {"worker.cleanup_interval_ms", WP__PROP_INT, AT(cleanup_ms), 1000, DAY_MS, "3600000", NULL,
+     false,
+     "The time between looks for what was finished long ago, in milliseconds: see "
+     "`outbox.keep_ms`. Of the workers on a store, one does it at a time."},
     {"worker.wakeups", WP__PROP_BOOL, AT(wakeups), 0, 1, "true", NULL, false,
      "Use wake-up channels where there are any. Off: poll only."},
     {"worker.selection", WP__PROP_ENUM, AT(selection), 0, 0, "round-robin", selection_choices,

@@ -42,8 +42,13 @@ struct wp_config {
     int64_t synchronous; /* WP__SYNC_* */
     int64_t log_level;   /* a wp_log_level, or WP__LOG_OFF */
 
-    char *zone_directory; /* schedule.zone_directory */
-    bool revive_dead;     /* an enqueue of a dead message of the inbox makes it ready again */
+    char *zone_directory;   /* schedule.zone_directory */
+    int64_t outbox_keep_ms; /* what is done, likewise: */
+    int64_t inbox_keep_ms;
+    int64_t timer_keep_ms;
+    int64_t job_keep_ms;
+    int64_t cleanup_ms; /* worker.cleanup_interval_ms */
+    bool revive_dead;   /* an enqueue of a dead message of the inbox makes it ready again */
 
     wp__worker_options worker;
     char *job_cron_overrides;

@@ -76,13 +76,13 @@ wp_status wp_job_run_stats_read(wp_outbox_stats **out, wp_store *store, int fini
     return wp__queue_stats(out, store, &wp__job_run, finished, err);
 }
 
-/* ---- a statement or two ------------------------------------------------------------------- */
+/* ---- a few statements ------------------------------------------------------------------- */
 
 typedef struct run_op {
     wp_op base;
-    wp__sql_id statements[2];
-    size_t columns[2];
-    bool all; /* the second one, too, whatever the first one found; else only if it found nothing */
+    wp__sql_id statements[3];
+    size_t columns[3]; /* 0: there is no such statement */
+    bool all; /* the others, too, for what the first one found; else only if it found nothing */
     int step;
     const wp_id *id;
     const char *seqs_given;
@@ -108,7 +108,7 @@ static wp_status run_next(wp_op *op, wp_error **err)
         wp__op_set_int(op, WP__P_DELAY, self->delay_us);
         wp__op_set_int(op, WP__P_BATCH, PURGE_PAGE);
     }
-    if (step > 1 || !self->columns[step] || (step == 1 && self->all == (self->rows == 0)))
+    if (step > 2 || !self->columns[step] || (step > 0 && self->all == (self->rows == 0)))
         return WP_OK;
     if (step == 1 && self->all) {
         wp__buf_text(&self->seqs, "]");
@@ -117,7 +117,7 @@ static wp_status run_next(wp_op *op, wp_error **err)
         wp__op_set_text(op, WP__P_SEQS, self->seqs.data);
     }
     /* forgetting returns no rows */
-    wp__op_use(op, self->statements[step], step == 1 && self->all ? 0 : 1);
+    wp__op_use(op, self->statements[step], step > 0 && self->all ? 0 : 1);
     return WP_OK;
 }
 
@@ -183,8 +183,9 @@ wp_status wp_job_run_purge(size_t *purged, wp_store *store, int64_t older_than_m
         return wp__fail(err, WP_E_RANGE, "older_than_ms is %lld, not in 0..%lld",
                         (long long)older_than_ms, (long long)WP_DELAY_MS_MAX);
     while (st == WP_OK && rows == PURGE_PAGE) {
-        run_op op = {.statements = {WP__SQL_JOB_RUN_PURGE, WP__SQL_JOB_RUN_FORGET},
-                     .columns = {1, 1},
+        run_op op = {.statements = {WP__SQL_JOB_RUN_PURGE, WP__SQL_JOB_RUN_FORGET,
+                                    WP__SQL_JOB_RUN_REMOVE_REPLAYED},
+                     .columns = {1, 1, 1},
                      .all = true,
                      .delay_us = older_than_ms * 1000};
         wp__op_init(&op.base, &run_class, store);

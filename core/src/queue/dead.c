@@ -403,6 +403,33 @@ static const wp__op_class page_class = {.next = page_next,
                                         .destroy = page_destroy,
                                         .writes = true};
 
+/* *more: there may be more behind the place where `op` was to begin, which moves on. */
+static wp_status run_page(page_op *op, bool *more, wp_store *store, wp_conn *conn,
+                          const wp__queue *queue, wp_error **err)
+{
+    wp_status st;
+    op->last = op->after;
+    wp__op_init(&op->base, &page_class, store);
+    op->base.queue = queue;
+    st = wp__store_run(store, conn, &op->base, err);
+    *more = (int64_t)op->found == op->limit && !op->young;
+    op->after = op->last;
+    wp__op_fini(&op->base);
+    return st;
+}
+
+wp_status wp__cleanup_page(size_t *removed, bool *more, int64_t *after, wp_store *store,
+                           wp_conn *conn, const wp__queue *queue, int64_t older_us, wp_error **err)
+{
+    page_op op = {.change = CLEANUP, .after = {0, *after}, .limit = PAGE, .delay_us = older_us};
+    wp_status st = run_page(&op, more, store, conn, queue, err);
+    if (st == WP_OK) {
+        *removed = op.changed;
+        *after = op.after.seq;
+    }
+    return st;
+}
+
 /* `want` says what to do; up to `limit` are changed. */
 static wp_status run_pages(size_t *changed, wp_store *store, const wp__queue *queue, page_op want,
                            int64_t limit, wp_error **err)
@@ -418,15 +445,10 @@ static wp_status run_pages(size_t *changed, wp_store *store, const wp__queue *qu
         const int64_t left = limit - (int64_t)total;
         op.limit = left < PAGE ? left : PAGE;
         op.before = (int64_t)total;
-        op.last = op.after;
-        wp__op_init(&op.base, &page_class, store);
-        op.base.queue = queue;
-        st = wp__store_run(store, NULL, &op.base, err);
+        st = run_page(&op, &more, store, NULL, queue, err);
         if (st == WP_OK)
             total += op.changed;
-        want.after = op.last;
-        more = (int64_t)op.found == op.limit && !op.young;
-        wp__op_fini(&op.base);
+        want.after = op.after;
         if (more && op.changed)
             wp__sleep_us(PAUSE_US); /* others want the tables, too */
     }

@@ -19,4 +19,9 @@ struct wp_dead_filter {
 const wp__queue *wp__source_queue(wp_source source);
 wp_source wp__queue_source(const wp__queue *queue);
 
+/* Remove one page of what is done for this long, behind the row *after (-1: from the first on), which moves
+ * on. *more: there may be more. */
+wp_status wp__cleanup_page(size_t *removed, bool *more, int64_t *after, wp_store *store,
+                           wp_conn *conn, const wp__queue *queue, int64_t older_us, wp_error **err);
+
 #endif

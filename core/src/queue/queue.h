@@ -16,6 +16,7 @@ extern const wp__queue wp__outbox;
 extern const wp__queue wp__inbox;
 extern const wp__queue wp__timer;
 extern const wp__queue wp__job_run;
+extern const wp__queue *const wp__queues[WP__QUEUES]; /* all of them, in the order of queues.txt */
 /* Its place among them, 0 to WP__QUEUES - 1. */
 static inline size_t wp__queue_index(const wp__queue *queue)
 {

@@ -7,6 +7,8 @@ static const wp__queue *const sources[] = {[WP_SOURCE_OUTBOX] = &wp__outbox,
                                            [WP_SOURCE_TIMER] = &wp__timer,
                                            [WP_SOURCE_JOB] = &wp__job_run};
 
+const wp__queue *const wp__queues[WP__QUEUES] = {&wp__outbox, &wp__inbox, &wp__timer, &wp__job_run};
+
 const wp__queue *wp__source_queue(wp_source source)
 {
     return (size_t)source < sizeof sources / sizeof sources[0] ? sources[source] : NULL;

@@ -10,14 +10,8 @@ wp_status wp__jobs_tick(wp__part *part, int64_t now, int64_t *deadline, wp_error
     int64_t most = part->watching ? 30000000 : 1000000;
     int64_t next_us = 0;
     size_t made = 0;
-    bool ends;
     wp_status st = WP_OK;
-    if (!wp__worker_uses(part->worker, &wp__job_run))
-        return WP_OK;
-    wp__mutex_lock(&part->worker->mutex);
-    ends = part->state == WP__STOPPING || part->state == WP__STOPPED;
-    wp__mutex_unlock(&part->worker->mutex);
-    if (ends)
+    if (!wp__worker_uses(part->worker, &wp__job_run) || wp__part_is_ending(part))
         return WP_OK;
     if (now >= part->tick_at) {
         st = wp__job_tick(&made, &next_us, part->store, part->pump_conn, err);

@@ -51,6 +51,15 @@ void wp__part_unref(wp__part *part)
     free(part);
 }
 
+bool wp__part_is_ending(wp__part *part)
+{
+    bool ends;
+    wp__mutex_lock(&part->worker->mutex);
+    ends = part->state == WP__STOPPING || part->state == WP__STOPPED;
+    wp__mutex_unlock(&part->worker->mutex);
+    return ends;
+}
+
 void wp__part_count(wp__part *part, wp_counter counter, int64_t by)
 {
     atomic_fetch_add_explicit(&part->counters[counter], by, memory_order_relaxed);

@@ -411,7 +411,8 @@ static wp_status round_once(wp__part *part, int64_t *deadline, bool *did, wp_err
     if (reconnected && part->unsure_until && (st = wp__recover_claims(part, err)) != WP_OK)
         return st;
     *deadline = part->next_reap;
-    if ((st = wp__jobs_tick(part, now, deadline, err)) != WP_OK)
+    if ((st = wp__jobs_tick(part, now, deadline, err)) != WP_OK ||
+        (st = wp__part_clean(part, now, deadline, err)) != WP_OK)
         return st;
     wp__mutex_lock(&part->worker->mutex);
     group = choose_group(part, now, &count, deadline);

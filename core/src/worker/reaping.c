@@ -59,10 +59,9 @@ static wp_status reap_queue(wp__part *part, const wp__queue *queue, wp_error **e
 
 wp_status wp__part_reap(wp__part *part, wp_error **err)
 {
-    static const wp__queue *const queues[] = {&wp__outbox, &wp__inbox, &wp__timer, &wp__job_run};
     wp_status st = WP_OK;
-    for (size_t i = 0; i < sizeof queues / sizeof queues[0] && st == WP_OK; i++)
-        if (queues[i] == &wp__outbox || wp__worker_uses(part->worker, queues[i]))
-            st = reap_queue(part, queues[i], err);
+    for (size_t i = 0; i < WP__QUEUES && st == WP_OK; i++)
+        if (wp__queues[i] == &wp__outbox || wp__worker_uses(part->worker, wp__queues[i]))
+            st = reap_queue(part, wp__queues[i], err);
     return st;
 }

@@ -9,6 +9,7 @@
  *   claims.c    where its claims begin, what becomes of what they return
  *   reaping.c   leases that ran out
  *   flush.c     the outcomes that the pump writes
+ *   cleaning.c  what was finished long ago
  *   jobs.c      makes the runs of jobs that are due
  *   recover.c   claims whose connection died before they were known
  *   keeper.c    the other database thread, while something is held: renews leases, enforces timeouts
@@ -139,6 +140,16 @@ typedef struct wp__reaping {
     int64_t sweep_at; /* elapsed time at which to look at all of it again */
 } wp__reaping;
 
+/* Where a part is with cleaning up, see cleaning.c. */
+typedef struct wp__cleaning {
+    bool under_way;
+    size_t queue;  /* at this one */
+    int64_t after; /* behind this row */
+    size_t removed;
+    int64_t leased_at; /* elapsed time, as is: */
+    int64_t at;        /* the next step; 0: not known yet */
+} wp__cleaning;
+
 enum {
     WP__TOPIC_SLOTS = 256,
     WP__COUNTERS = WP_COUNTER_ERRORS + 1,
@@ -246,6 +257,7 @@ struct wp__part {
     int64_t next_reap;
     int64_t server_offset; /* the server's clock less elapsed time; INT64_MIN: not known */
     wp__reaping reaping[WP__QUEUES];
+    wp__cleaning cleaning;
     int64_t tick_at;          /* elapsed time at which to look for jobs that are due */
     int64_t heard_at;         /* the channel, last */
     int64_t channel_asked_at; /* a signal was sent to hear whether the channel works; 0: none */
@@ -285,6 +297,8 @@ bool wp__worker_clock_was_set(wp_worker *worker, int64_t *offset);
 wp_status wp__part_new(wp__part **out, wp_worker *worker, wp__place *place, wp_error **err);
 wp__part *wp__part_ref(wp__part *part);
 void wp__part_unref(wp__part *part);
+/* It claims no more, or never again. */
+bool wp__part_is_ending(wp__part *part);
 void wp__part_count(wp__part *part, wp_counter counter, int64_t by);
 /* Make a group of each lane. @locks mutex */
 wp_status wp__part_plan(wp__part *part, wp_error **err);
@@ -415,6 +429,10 @@ bool wp__claims_wait(wp__part *part, int64_t now, int64_t *deadline);
 /* ---- reaping.c ---- */
 /* Reap what there is, of each queue that the worker uses. On the pump's connection. */
 wp_status wp__part_reap(wp__part *part, wp_error **err);
+
+/* ---- cleaning.c ---- */
+/* The next step, if it is time; *deadline comes no later than it. */
+wp_status wp__part_clean(wp__part *part, int64_t now, int64_t *deadline, wp_error **err);
 
 /* ---- stop.c ---- */
 /* The part claims no more; what was not started goes back; handlers are told. @locks mutex */
