@@ -300,14 +300,11 @@ func (w *Worker) Job(name string, handler Handler, options ...JobOption) error {
 	if job.Cron == "" {
 		return failure(ErrArgument, "job %q has no cron expression: one-time jobs are put", name)
 	}
-	if err := w.HandleRuns(job.Topic, handler, job.handler...); err != nil {
-		return err
+	if handler == nil {
+		return failure(ErrArgument, "the handler of job %q is nil", name)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.jobs = append(w.jobs, job)
-	w.registered = false
-	return nil
+	return w.register(&registration{kind: JobKind, topic: job.Topic, handler: handler,
+		options: job.handler, manual: &w.manual, job: &job})
 }
 
 // registerJobs stores the jobs of the code, once; w.mu is held.

@@ -87,6 +87,10 @@ func (o *operation) feed(values []any) error {
 			status = C.wp_op_feed_int64(o.op, C.int64_t(v), &err)
 		case int32:
 			status = C.wp_op_feed_int64(o.op, C.int64_t(v), &err)
+		case int16: // pgx gives integers as wide as the column
+			status = C.wp_op_feed_int64(o.op, C.int64_t(v), &err)
+		case bool:
+			status = C.wp_op_feed_int64(o.op, C.int64_t(cBool(v)), &err)
 		case int:
 			status = C.wp_op_feed_int64(o.op, C.int64_t(v), &err)
 		case [16]byte: // pgx gives a uuid so

@@ -82,6 +82,7 @@ type registration struct {
 	handler Handler // nil: it is pulled with Next
 	options []Option
 	manual  *manual
+	job     *Job // that is registered, too
 }
 
 // Worker makes a worker. It does nothing until it is run.
@@ -139,12 +140,13 @@ func (w *Worker) handle(kind Kind, topic string, handler Handler, options []Opti
 	if handler == nil {
 		return failure(ErrArgument, "the handler of topic %q is nil", topic)
 	}
-	return w.register(&registration{kind, topic, handler, options, &w.manual})
+	return w.register(&registration{kind: kind, topic: topic, handler: handler, options: options,
+		manual: &w.manual})
 }
 
 // Subscribe registers a topic of a queue whose deliveries are taken with Next.
 func (w *Worker) Subscribe(kind Kind, topic string, options ...Option) error {
-	return w.register(&registration{kind, topic, nil, options, nil})
+	return w.register(&registration{kind: kind, topic: topic, options: options})
 }
 
 func (w *Worker) register(one *registration) error {
@@ -168,6 +170,10 @@ func (w *Worker) register(one *registration) error {
 		return err
 	}
 	w.handlers = append(w.handlers, one)
+	if one.job != nil {
+		w.jobs = append(w.jobs, *one.job)
+		w.registered = false
+	}
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"database/sql"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v4"
 	_ "github.com/jackc/pgx/v4/stdlib"
@@ -71,6 +72,47 @@ func TestPgxTransactionIsJoined(t *testing.T) {
 			equal(t, b.drain(w), 2)
 			stats := must(b.outbox.Stats(ctx, true)).Total
 			equal(t, []int64{stats.Done, stats.Scheduled}, []int64{1, 1}) // the second rolled back
+		})
+	}
+}
+
+// What the inbox, timers and leases do on the app's connection.
+// proves: BND-002
+func TestPgxTransactionIsJoinedByEveryOperation(t *testing.T) {
+	url := os.Getenv("WAYPOST_TEST_POSTGRESQL") + "?sslmode=disable"
+	for name, within := range pgxWays {
+		b := newBed(t)
+		t.Run(name, func(t *testing.T) {
+			hashed := waypost.InboxKey{Source: "s", MessageID: "1", Consumer: "c", Hash: []byte{0, 255}}
+			timer := b.schedule(timer("a", now.Add(time.Hour)))
+			owner := waypost.NewID()
+			b.arrive(key("claimed"), "a", "1")
+			claim := must(b.inbox().Claim(ctx, owner, nil, 1, time.Minute))
+			for _, commit := range []bool{false, true} {
+				within(t, url, func(on waypost.Execer) {
+					inbox := b.inbox()
+					equal(t, must(inbox.Check(ctx, on, hashed)).Found, waypost.FoundNew)
+					equal(t, must(inbox.Enqueue(ctx, on, hashed, message("t", "1"))).Found, waypost.FoundSeen)
+					equal(t, must(inbox.Once(ctx, on, key("once"))).Proceed(), true)
+					must(0, inbox.MarkDead(ctx, on, hashed, "x"))
+					must(0, inbox.Revive(ctx, on, hashed))
+					equal(t, must(inbox.Ack(ctx, on, owner, claim, "")), 1)
+					equal(t, must(b.timers().Reschedule(ctx, on, timer, now)), true)
+					equal(t, must(b.timers().Cancel(ctx, on, timer)), true)
+					must(0, b.semaphores().SetLimit(ctx, on, "s", 1))
+					info := must(b.semaphores().Acquire(ctx, on, "s", "r", time.Minute))
+					equal(t, []bool{info.Granted, info.Fence > 0}, []bool{true, true})
+					must(b.leases().Acquire(ctx, on, "l", "me", time.Minute))
+					must(b.leases().Renew(ctx, on, "l", "me", 0, time.Minute))
+					equal(t, must(b.leases().Get(ctx, on, "l")).Owner, "me")
+				}, commit)
+				equal(t, must(b.leases().Acquire(ctx, nil, "l", "me too", time.Microsecond*1000)).Granted, !commit)
+				b.advance(time.Millisecond)
+			}
+			equal(t, b.inboxState(key("once")), waypost.Done)
+			equal(t, b.inboxState(key("claimed")), waypost.Done)
+			equal(t, b.inboxState(hashed), waypost.Ready)
+			equal(t, must(b.timers().Get(ctx, timer)).State, waypost.Cancelled)
 		})
 	}
 }
