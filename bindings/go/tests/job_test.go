@@ -427,3 +427,50 @@ func TestRunIsCompletedInTheAppsTransaction(t *testing.T) {
 	equal(t, b.orderCount(), 1)
 	equal(t, b.statuses("j"), []waypost.RunStatus{waypost.RunSucceeded})
 }
+
+func TestTimersJobsAndRunsOfAClosedStoreOrADoneContext(t *testing.T) {
+	b := newBed(t)
+	gone, cancel := context.WithCancel(ctx)
+	cancel()
+	closed := b.live()
+	closed.Close()
+	for kind, one := range map[error]struct {
+		ctx   context.Context
+		store *waypost.Store
+	}{waypost.ErrState: {ctx, closed}, context.Canceled: {gone, b.store}} {
+		ctx, timers, jobs, runs := one.ctx, one.store.Timers(), one.store.Jobs(), one.store.Runs()
+		job := waypost.NewJob("j", waypost.Cron("@daily"))
+		for what, call := range map[string]func() error{
+			"schedule":      func() error { _, err := timers.Schedule(ctx, b.db, timer("a", now)); return err },
+			"cancel":        func() error { _, err := timers.Cancel(ctx, nil, waypost.ID{}); return err },
+			"reschedule":    func() error { _, err := timers.Reschedule(ctx, b.db, waypost.ID{}, now); return err },
+			"reschedule in": func() error { _, err := timers.RescheduleIn(ctx, waypost.ID{}, 0); return err },
+			"list timers":   func() error { _, err := timers.List(ctx, "", 1); return err },
+			"get timer":     func() error { _, err := timers.Get(ctx, waypost.ID{}); return err },
+			"put":           func() error { return jobs.Put(ctx, job) },
+			"register":      func() error { return jobs.Register(ctx, "app", job) },
+			"delete":        func() error { _, err := jobs.Delete(ctx, "j"); return err },
+			"trigger":       func() error { _, err := jobs.Trigger(ctx, "j"); return err },
+			"enable":        func() error { return jobs.Enable(ctx, "j") },
+			"disable":       func() error { return jobs.Disable(ctx, "j") },
+			"get":           func() error { _, err := jobs.Get(ctx, "j"); return err },
+			"list":          func() error { _, err := jobs.List(ctx, "", 1); return err },
+			"schedule due":  func() error { _, err := jobs.ScheduleDue(ctx); return err },
+			"get run":       func() error { _, err := runs.Get(ctx, waypost.ID{}); return err },
+			"list runs":     func() error { _, err := runs.List(ctx, "", 1); return err },
+			"cancel run":    func() error { _, err := runs.Cancel(ctx, waypost.ID{}); return err },
+			"purge runs":    func() error { _, err := runs.PurgeEnded(ctx, 0); return err },
+			"claim":         func() error { _, err := runs.Claim(ctx, waypost.NewID(), nil, 1, 1e9); return err },
+			"ack":           func() error { _, err := timers.Ack(ctx, b.db, waypost.NewID(), nil, ""); return err },
+			"dead":          func() error { _, err := runs.DeadLetters(ctx, waypost.DeadFilter{}, 1); return err },
+			"replay":        func() error { _, err := runs.ReplayDead(ctx, waypost.DeadFilter{}, 1, 0, ""); return err },
+			"purge":         func() error { _, err := runs.PurgeDead(ctx, waypost.DeadFilter{}, 1); return err },
+			"cleanup":       func() error { _, err := timers.Cleanup(ctx, 0); return err },
+		} {
+			if err := call(); !errors.Is(err, kind) {
+				t.Errorf("%s: %v, not %v", what, err, kind)
+			}
+		}
+	}
+	equal(t, len(must(b.jobs().List(ctx, "", 1))), 0)
+}

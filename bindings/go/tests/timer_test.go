@@ -54,6 +54,7 @@ func TestTimersAreNeverEarlyAndGoByDueTime(t *testing.T) {
 	var seen []string
 	must(0, w.HandleTimer("a", func(_ context.Context, d delivery) error {
 		equal(t, d.Kind(), waypost.TimerKind)
+		fails(t, d.SetOutput("x"), waypost.ErrState) // it is no run
 		seen = append(seen, d.Due.Sub(now).String())
 		return nil
 	}))
