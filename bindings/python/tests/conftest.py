@@ -126,16 +126,17 @@ def connect(url: str, autocommit: bool = False, **options: Any) -> Any:
 
 
 @asynccontextmanager
-async def connect_async(url: str) -> AsyncIterator[Any]:
+async def connect_async(url: str, autocommit: bool = False) -> AsyncIterator[Any]:
     """The same with an async driver; closed at the end of the block, without a commit."""
     if url.startswith("sqlite:"):
         import aiosqlite
 
-        connection = await aiosqlite.connect(url[len("sqlite:") :])
+        options: Any = {"isolation_level": None} if autocommit else {}
+        connection = await aiosqlite.connect(url[len("sqlite:") :], **options)
     else:
         import psycopg
 
-        connection = await psycopg.AsyncConnection.connect(url)
+        connection = await psycopg.AsyncConnection.connect(url, autocommit=autocommit)
     try:
         yield connection
     finally:

@@ -889,12 +889,12 @@ def test_stores_workers_and_handlers_are_freed(url: str) -> None:
     from waypost import _handle
 
     gc.collect()
-    before = len(_handle._users)
+    before = len(_handle.users)
     for _ in range(5):
         references = use()
         gc.collect()
         assert [reference() for reference in references] == [None, None, None]
-    assert len(_handle._users) == before, "each registration was destroyed once"
+    assert len(_handle.users) == before, "each registration was destroyed once"
 
 
 def test_store_that_is_dropped_open_warns(url: str) -> None:

@@ -39,17 +39,32 @@ from waypost.errors import (
     TimeoutError,
     UnavailableError,
 )
+from waypost.inbox import Inbox, InboxCounters
 from waypost.lease import Lease, Semaphore
-from waypost.message import Claim, Enqueued, Info, Message, OutboxStats, Received, Stats, Status
+from waypost.message import (
+    Arrival,
+    Claim,
+    Enqueued,
+    InboxKey,
+    InboxState,
+    Info,
+    Message,
+    QueueKind,
+    QueueStats,
+    Received,
+    Stats,
+    Status,
+)
 from waypost.outbox import Outbox
+from waypost.queue import DeadLetters, Page
 from waypost.router import Router
 from waypost.schedule import Schedule
 from waypost.store import Store, deploy
 from waypost.worker import Candidate, Counters, Worker
 
 __all__ = [
-    "DEFERRED",
     "ArgumentError",
+    "Arrival",
     "Cancel",
     "Cancelled",
     "Candidate",
@@ -57,11 +72,17 @@ __all__ = [
     "Config",
     "ConfigError",
     "Counters",
+    "DEFERRED",
     "DatabaseError",
+    "DeadLetters",
     "Deferred",
     "Delivery",
     "Enqueued",
     "Error",
+    "Inbox",
+    "InboxCounters",
+    "InboxKey",
+    "InboxState",
     "Info",
     "InternalError",
     "Lease",
@@ -71,7 +92,9 @@ __all__ = [
     "NoMemoryError",
     "NotFoundError",
     "Outbox",
-    "OutboxStats",
+    "Page",
+    "QueueKind",
+    "QueueStats",
     "RangeError",
     "Received",
     "Reject",

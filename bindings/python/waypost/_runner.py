@@ -15,7 +15,7 @@ from waypost.delivery import Cancel, Delivery
 Finish = Callable[[Delivery, object, Optional[BaseException]], None]
 Function = Callable[[Delivery], Any]
 
-_TOLD = (Cancel.LEASE_LOST.value, Cancel.TIMEOUT.value)
+_TOLD = (Cancel.LEASE_LOST.value, Cancel.TIMEOUT.value, Cancel.REQUESTED.value)
 LOOP_CLOSED = "the event loop was closed"
 
 

@@ -6,7 +6,7 @@ import enum
 from typing import Optional
 
 from waypost import _handle, drivers
-from waypost._text import Duration, to_ms
+from waypost._text import Duration, Payload, encode, to_ms
 from waypost.errors import Cancelled
 
 
@@ -19,6 +19,8 @@ class Cancel(enum.Enum):
     TIMEOUT = 2
     #: The worker is stopping; finishing in time still counts.
     STOP = 3
+    #: The run was cancelled by Jobs.cancel(): if its handler fails now, it is not tried again.
+    REQUESTED = 4
 
 
 class Deferred(enum.Enum):
@@ -79,6 +81,11 @@ class Delivery(_handle.Delivery):
     def release(self) -> None:
         """Give it back at once as if never started: its attempt stays as it was."""
         self._finish(_handle.RELEASE, None, 0)
+
+    def set_output(self, output: Payload) -> None:
+        """Of a run: set what it returns, up to 64 KiB, to be stored in its history with the outcome; the
+        last one counts. For handlers that return nothing. StateError: it is no run, or is finished."""
+        self._set_output(encode("output", output))
 
     def settle(self, timeout: Duration) -> None:
         """Wait until the outcome is written. LeaseLostError: it changed nothing; TimeoutError;

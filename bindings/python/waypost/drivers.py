@@ -37,7 +37,7 @@ from typing import (
 )
 
 from waypost._handle import PARAMSTYLES, Operation, Value
-from waypost.errors import ArgumentError
+from waypost.errors import ArgumentError, StateError
 
 Parameters = Union[Sequence[Value], Mapping[str, Value]]
 Rows = Iterable[Iterable[object]]
@@ -60,6 +60,10 @@ class Driver:
         no cursor open."""
         raise NotImplementedError
 
+    def autocommits(self, connection: Any) -> bool:
+        """Whether a statement would be committed at once; False also where that cannot be told."""
+        return False
+
 
 class AsyncDriver:
     """The same on connections whose methods are coroutines."""
@@ -71,6 +75,9 @@ class AsyncDriver:
 
     async def execute(self, connection: Any, sql: str, parameters: Parameters) -> Rows:
         raise NotImplementedError
+
+    def autocommits(self, connection: Any) -> bool:
+        return False
 
 
 # ---- the drivers ----------------------------------------------------------------------------
@@ -87,6 +94,16 @@ class Sqlite3(Driver):
             return cursor.fetchall()
         finally:
             cursor.close()
+
+    def autocommits(self, connection: Any) -> bool:
+        return _sqlite_autocommits(connection)
+
+
+def _sqlite_autocommits(connection: Any) -> bool:
+    """What sqlite3 has since Python 3.12 is in `autocommit`; -1: as before."""
+    mode = getattr(connection, "autocommit", -1)
+    by_itself = connection.isolation_level is None if mode == -1 else bool(mode)
+    return by_itself and not connection.in_transaction
 
 
 class _Int(int):
@@ -160,6 +177,9 @@ class Psycopg(Driver):
                     raise
                 return ()
 
+    def autocommits(self, connection: Any) -> bool:
+        return _psycopg_autocommits(connection)
+
 
 class PsycopgAsync(AsyncDriver):
     """psycopg.AsyncConnection."""
@@ -181,6 +201,13 @@ class PsycopgAsync(AsyncDriver):
                 if _has_failed(cursor):
                     raise
                 return ()
+
+    def autocommits(self, connection: Any) -> bool:
+        return _psycopg_autocommits(connection)
+
+
+def _psycopg_autocommits(connection: Any) -> bool:
+    return bool(connection.autocommit) and connection.info.transaction_status == 0  # idle
 
 
 def _adapt_plainly(cursor: Any) -> None:
@@ -218,6 +245,9 @@ class Psycopg2(Driver):
             cursor.execute(sql, [self._adapt(extensions, value) for value in parameters])
             return list(cursor.fetchall()) if cursor.description else ()
 
+    def autocommits(self, connection: Any) -> bool:
+        return _psycopg_autocommits(connection)
+
     @staticmethod
     def _adapt(extensions: Any, value: Any) -> Any:
         """As psycopg2 does it, whatever adapters the app has registered."""
@@ -247,6 +277,10 @@ class Asyncpg(AsyncDriver):
         rows: Rows = await connection.fetch(sql, *parameters)
         return rows
 
+    def autocommits(self, connection: Any) -> bool:
+        in_transaction = getattr(connection, "is_in_transaction", None)
+        return in_transaction is not None and not in_transaction()
+
 
 class Django(Driver):
     """django.db.connection, and each one in django.db.connections. Statements run on the driver's
@@ -261,6 +295,10 @@ class Django(Driver):
         connection.validate_no_broken_transaction()
         with connection.wrap_database_errors:
             return driver.execute(below, sql, parameters)
+
+    def autocommits(self, connection: Any) -> bool:
+        driver, below = self._below(connection)
+        return driver.autocommits(below)
 
     @staticmethod
     def _below(connection: Any) -> Tuple[Driver, Any]:
@@ -285,6 +323,10 @@ class SqlAlchemy(Driver):
         finally:
             result.close()
 
+    def autocommits(self, connection: Any) -> bool:
+        driver, below = _resolve(connection.connection.dbapi_connection)
+        return driver.autocommits(below)
+
 
 class SqlAlchemySession(SqlAlchemy):
     """sqlalchemy.orm.Session: the connection of its current transaction."""
@@ -294,6 +336,9 @@ class SqlAlchemySession(SqlAlchemy):
 
     def execute(self, connection: Any, sql: str, parameters: Parameters) -> Rows:
         return super().execute(connection.connection(), sql, parameters)
+
+    def autocommits(self, connection: Any) -> bool:
+        return super().autocommits(connection.connection())
 
 
 class SqlAlchemyAsync(AsyncDriver):
@@ -339,6 +384,9 @@ class AioSqlite(AsyncDriver):
             return [_columns(row) for row in await cursor.fetchall()]
         finally:
             await cursor.close()
+
+    def autocommits(self, connection: Any) -> bool:
+        return hasattr(connection, "in_transaction") and _sqlite_autocommits(connection)
 
 
 def _plain_rows(cursor: Any) -> None:
@@ -447,6 +495,13 @@ def _paramstyle(kind: type) -> str:
     raise ArgumentError(
         f"connection: no DB-API paramstyle is known for {kind.__module__}.{kind.__qualname__}"
     )
+
+
+def need_transaction(connection: object) -> None:
+    """StateError: a statement would be committed at once, as far as that can be told."""
+    driver, target = _resolve(connection)
+    if driver.autocommits(target):
+        raise StateError("connection: no transaction is open on it: begin one")
 
 
 # ---- running an operation -------------------------------------------------------------------

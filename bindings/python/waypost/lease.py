@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Callable, Dict, Optional, Type, TypeVar
 
 from waypost import _handle
-from waypost._text import Duration, optional_ms, to_ms
+from waypost._text import Duration, name_text, optional_ms, to_ms
 from waypost.errors import LeaseLostError, StateError, TimeoutError
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ class Watcher:
             if not self._running:
                 self._running = True
                 thread = threading.Thread(
-                    target=self._watch, args=(store.watching(),), name="waypost-lost", daemon=True
+                    target=self._watch, args=(_handle.lease.watching(store),), name="waypost-lost", daemon=True
                 )
                 thread.start()
 
@@ -43,7 +43,7 @@ class Watcher:
 
     def _watch(self, store: _handle.Store) -> None:
         while True:
-            status, key = store.next_lost(_SLICE_MS)
+            status, key = _handle.lease.next_lost(store, _SLICE_MS)
             with self._mutex:
                 lease = self._leases.pop(key, None) if status == _handle.OK else None
                 if status not in (_handle.OK, _handle.TIMEOUT) and not self._leases:
@@ -159,8 +159,8 @@ class Lease:
         if self._handle is not None and self._handle.held():
             raise StateError("the lease is held already")
         try:
-            handle = self._store.hold(
-                self._shared, self.name, self._owner, self._duration_ms, wait_ms
+            handle = _handle.lease.hold(
+                self._store, self._shared, self.name, self._owner, self._duration_ms, wait_ms
             )
         except TimeoutError:
             if deadline is not None and time.monotonic() >= deadline:
@@ -242,11 +242,11 @@ class Semaphore:
         self._store = store
         self._watcher = watcher
         self.name = name
-        store.set_limit(name, limit)
+        _handle.lease.set_limit(store, name_text("name", name), limit)
 
     def set_limit(self, limit: int) -> None:
         """Change how many may hold a slot. Lowering it ends nobody's hold."""
-        self._store.set_limit(self.name, limit)
+        _handle.lease.set_limit(self._store, name_text("name", self.name), limit)
 
     def slot(
         self,

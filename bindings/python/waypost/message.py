@@ -47,8 +47,68 @@ class Enqueued:
 
 
 @dataclass(frozen=True)
+class InboxKey:
+    """What a message from elsewhere is known by, compared byte for byte.
+
+    source, message_id and consumer hold up to 255 UTF-16 code units, the hash up to 1024 bytes.
+    """
+
+    #: Where it comes from.
+    source: str
+    #: Its id there.
+    message_id: str
+    #: Who receives it: each consumer of one message processes it once.
+    consumer: Optional[str] = None
+    #: A cryptographic hash of its content, so that another content under the same id is noticed.
+    hash: Optional[bytes] = None
+    #: What made the hash, by default "sha256". Hashes of different algorithms are not compared.
+    hash_algorithm: Optional[str] = None
+
+
+class InboxState(enum.Enum):
+    """The state in which a message was found when it arrived."""
+
+    #: It was not known: it is the first time that it arrives.
+    NEW = 0
+    #: It had arrived before, and nothing was made of it.
+    SEEN = 1
+    #: It is enqueued, or being processed.
+    PROCESSING = 2
+    #: It was processed.
+    DONE = 3
+    #: It was given up.
+    DEAD = 4
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """What the inbox knew of a message when it arrived."""
+
+    state: InboxState
+    #: It is known by another content hash. That is logged as a warning, and is no error.
+    mismatch: bool = False
+    #: By which claims know it, where it was enqueued.
+    id: Optional[uuid.UUID] = None
+
+    @property
+    def proceed(self) -> bool:
+        """Nobody has processed it, or is about to."""
+        return self.state in (InboxState.NEW, InboxState.SEEN)
+
+
+class QueueKind(enum.Enum):
+    """The queues that a worker takes messages from."""
+
+    OUTBOX = 1
+    INBOX = 2
+    TIMERS = 3
+    #: Runs of jobs.
+    JOBS = 4
+
+
+@dataclass(frozen=True)
 class Received:
-    """A message as the outbox holds it."""
+    """A message as a queue holds it. What other queues have is None."""
 
     id: uuid.UUID
     topic: str
@@ -63,6 +123,16 @@ class Received:
     created: datetime
     due: datetime
     expires: Optional[datetime]
+    #: Of the inbox: where it comes from, its id there, who receives it, and the hash of its content.
+    source: Optional[str] = None
+    message_id: Optional[str] = None
+    consumer: Optional[str] = None
+    hash: Optional[bytes] = None
+    hash_algorithm: Optional[str] = None
+    #: Of the inbox: when it arrived last.
+    last_seen: Optional[datetime] = None
+    #: Of a run: the job's name.
+    job: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -99,6 +169,10 @@ class Status(enum.Enum):
     FAILED = 3
     #: Waits for an earlier message with the same ordering key.
     BLOCKED = 4
+    #: The inbox: arrived, but not enqueued.
+    SEEN = 5
+    #: A timer, or a run, that was cancelled.
+    CANCELLED = 6
 
 
 @dataclass(frozen=True)
@@ -130,8 +204,29 @@ class Stats:
 
 
 @dataclass(frozen=True)
-class OutboxStats:
-    """What the outbox holds, by topic and in all. A snapshot."""
+class QueueStats:
+    """What a queue holds, by topic and in all. A snapshot."""
 
     topics: Mapping[str, Stats]
     total: Stats
+
+
+@dataclass(frozen=True)
+class LeaseInfo:
+    """What a call to a lease or a semaphore found or did."""
+
+    #: The call acquired or renewed it; False: it was refused, or only asked.
+    granted: bool
+    #: The number of this acquisition: greater than that of every earlier one of the name, for ever.
+    fence: int
+    #: When it ends unless renewed, by the database's clock. Where it was refused: when the holder's
+    #: ends, of a semaphore the first one's; not after `now`: nobody holds it.
+    until: datetime
+    #: The database's time of the call.
+    now: datetime
+    #: Who holds it, or held it last; "" if nobody, or the semaphore's holders.
+    owner: str
+    #: How many may hold it: 1, or the semaphore's limit; 0 after a renewal of a slot.
+    limit: int
+    #: How many hold it; 0 after a renewal of a slot.
+    holders: int

@@ -14,6 +14,7 @@ from waypost._log import LOGGER
 from waypost._text import Duration, to_ms
 from waypost.clock import ManualClock
 from waypost.config import Config, OptionValue
+from waypost.inbox import Inbox
 from waypost.outbox import Outbox
 from waypost.store import Store, make_config, worker_options
 from waypost.worker import Selector, Worker
@@ -91,6 +92,10 @@ class Router:
     def outbox(self, key: Union[str, uuid.UUID]) -> Outbox:
         """The outbox of a key. NotFoundError: no store has this id."""
         return self.store(key).outbox
+
+    def inbox(self, key: Union[str, uuid.UUID]) -> Inbox:
+        """The inbox of a key. NotFoundError: no store has this id."""
+        return self.store(key).inbox
 
     def __len__(self) -> int:
         return self._handle.count()

@@ -14,6 +14,7 @@ from waypost import _handle, _log
 from waypost.clock import ManualClock
 from waypost.config import Config, OptionValue, option_text
 from waypost.errors import ConfigError, Error
+from waypost.inbox import Inbox
 from waypost.lease import Lease, Semaphore, Watcher
 from waypost.outbox import Outbox
 from waypost.worker import Selector, Worker
@@ -29,7 +30,7 @@ def _option_key(name: str) -> str:
     """A keyword as an option's key: worker_lease_ms is worker.lease_ms, schema store.schema."""
     if "." in name:
         return name
-    for prefix in ("worker", "log", "store", "lease"):
+    for prefix in ("worker", "log", "store", "lease", "inbox", "job", "schedule"):
         if name.startswith(prefix + "_"):
             return f"{prefix}.{name[len(prefix) + 1:]}"
     return "store." + name
@@ -135,6 +136,11 @@ class Store:
     def outbox(self) -> Outbox:
         """The store's outbox. It keeps the store alive."""
         return Outbox(self._handle, self)
+
+    @property
+    def inbox(self) -> Inbox:
+        """The store's inbox. It keeps the store alive."""
+        return Inbox(self._handle, self)
 
     def lease(
         self,

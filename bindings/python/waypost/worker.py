@@ -37,6 +37,7 @@ from waypost._runner import LoopThread, Runner
 from waypost._signals import StopOnSignal
 from waypost._text import Duration, to_ms
 from waypost.delivery import Cancel, Deferred, Delivery, delay_to_ms
+from waypost.message import QueueKind
 
 if TYPE_CHECKING:
     from waypost.router import Router
@@ -110,13 +111,18 @@ class Counters:
 
 
 class _Handler:
-    """A topic, how it is handled, and its options."""
+    """A topic of a queue, how it is handled, and its options."""
 
-    __slots__ = ("topic", "function", "is_async", "options")
+    __slots__ = ("queue", "topic", "function", "is_async", "options")
 
     def __init__(
-        self, topic: str, function: Optional[Callable[[Delivery], Any]], options: Dict[str, str]
+        self,
+        queue: QueueKind,
+        topic: str,
+        function: Optional[Callable[[Delivery], Any]],
+        options: Dict[str, str],
     ) -> None:
+        self.queue = queue
         self.topic = topic
         self.function = function
         self.is_async = function is not None and _is_async(function)
@@ -170,8 +176,8 @@ class _Run:
     ) -> None:
         self.worker = worker
         self.core = core
-        self.functions: Dict[str, _Handler] = {
-            handler.topic: handler for handler in worker._handlers
+        self.functions: Dict[Tuple[int, str], _Handler] = {
+            (handler.queue.value, handler.topic): handler for handler in worker._handlers
         }
         self.context = contextvars.copy_context()
         self.context.run(_inside.set, worker)
@@ -217,7 +223,7 @@ class _Run:
                     if delivery == _handle.STOPPED:
                         return
                     continue
-                handler = functions.get(delivery.topic)
+                handler = functions.get((delivery._source, delivery.topic))
                 if handler is None or handler.function is None:
                     delivery.retry("no handler for the topic")
                 elif handler.is_async:
@@ -357,7 +363,8 @@ def _stop_at_exit() -> None:
 
 
 class Worker:
-    """Runs handlers for messages of a store's outbox. Made with Store.worker().
+    """Runs handlers for messages of a store's outbox and inbox, for its timers and for its jobs. Made
+    with Store.worker().
 
     It can run again after it was stopped. Thread-safe.
     """
@@ -396,6 +403,7 @@ class Worker:
         self,
         topic: str,
         *,
+        queue: QueueKind = QueueKind.OUTBOX,
         max_attempts: Optional[int] = None,
         timeout: Optional[Duration] = None,
         concurrency: Optional[int] = None,
@@ -428,33 +436,44 @@ class Worker:
         }
 
         def register(function: F) -> F:
-            self._add(topic, function, options)
+            self._add(queue, topic, function, options)
             return function
 
         return register
+
+    def inbox(self, topic: str, **options: Any) -> Callable[[F], F]:
+        """Decorate the handler of a topic of the inbox. Options as for handler()."""
+        return self.handler(topic, queue=QueueKind.INBOX, **options)
+
+    def timer(self, topic: str, **options: Any) -> Callable[[F], F]:
+        """Decorate the handler of a topic of the timers. Options as for handler()."""
+        return self.handler(topic, queue=QueueKind.TIMERS, **options)
 
     def add_handler(self, topic: str, function: HandlerFunction, **options: Any) -> None:
         """handler() without the decorator."""
         self.handler(topic, **options)(function)
 
-    def subscribe(self, topic: str) -> None:
+    def subscribe(self, topic: str, queue: QueueKind = QueueKind.OUTBOX) -> None:
         """Claim a topic whose deliveries are taken with next()."""
-        self._add(topic, None, {})
+        self._add(queue, topic, None, {})
 
     def _add(
         self,
+        queue: QueueKind,
         topic: str,
         function: Optional[Callable[[Delivery], Any]],
         options: Mapping[str, Optional[Union[int, Duration]]],
     ) -> None:
         from waypost.store import worker_option
 
+        if not isinstance(queue, QueueKind):
+            raise errors.ArgumentError(f"queue must be a QueueKind, not {type(queue).__name__}")
         if function is not None:
             _check_handler(topic, function)
         given = {
             key: worker_option(key, value) for key, value in options.items() if value is not None
         }
-        handler = _Handler(topic, function, given)
+        handler = _Handler(queue, topic, function, given)
         self._check_process()
         with self._lock:
             if self._run is not None:
@@ -697,9 +716,9 @@ class Worker:
         dispatch = None
         if handler.function is not None:
             dispatch = functools.partial(_Manual.dispatch, handler)
-        core.handle(handler.topic, dispatch)
+        core.handle(handler.queue, handler.topic, dispatch)
         for key, value in handler.options.items():
-            core.topic_set(handler.topic, key, value)
+            core.topic_set(handler.queue, handler.topic, key, value)
 
     def _prepared_core(self) -> _handle.Worker[Delivery]:
         """The core worker that has not run yet."""

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stores, and routers of them."""
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from waypost._ffi import ffi, lib
+from waypost._handle.base import Handle, call, text_of
+from waypost._handle.config import Config
+from waypost._text import name_text
+
+
+class Store(Handle):
+    """A wp_store."""
+
+    def __init__(self, config: Config) -> None:
+        out = ffi.new("wp_store **")
+        call(lib.wp_store_open, out, config.pointer)
+        super().__init__(out[0], lib.wp_store_close)
+        self._describe(out[0])
+
+    @classmethod
+    def of(cls, pointer: Any) -> Store:
+        """One that is open already, with the reference that comes with the pointer."""
+        store = cls.__new__(cls)
+        Handle.__init__(store, pointer, lib.wp_store_close)
+        store._describe(pointer)
+        return store
+
+    def _describe(self, pointer: Any) -> None:
+        self.id = text_of(lib.wp_store_id(pointer))
+        self.location = text_of(lib.wp_store_location(pointer))
+
+
+class Router(Handle):
+    """A wp_router."""
+
+    def __init__(self) -> None:
+        out = ffi.new("wp_router **")
+        call(lib.wp_router_new, out)
+        super().__init__(out[0], lib.wp_router_free)
+
+    def set(self, stores: Sequence[Config]) -> None:
+        array = ffi.new("wp_config *[]", [config.pointer for config in stores])
+        call(lib.wp_router_set, self.pointer, array, len(stores))
+
+    def get(self, key: str) -> Store:
+        out = ffi.new("wp_store **")
+        call(lib.wp_router_get, out, self.pointer, name_text("key", key))
+        return Store.of(out[0])
+
+    def count(self) -> int:
+        return int(lib.wp_router_count(self.pointer))
