@@ -7,6 +7,7 @@ set -euo pipefail
 [ -n "${WAYPOST_TEST_POSTGRESQL:-}" ] || exec tools/with_servers.sh "$0" "$@"
 
 tools/venv.sh
+tools/documents.sh build/demo # for examples/webhook
 WAYPOST_TEST_REQUIRE=1 timeout 1200 build/venv/bin/python -m pytest -p no:cacheprovider bindings/python/tests
 tmp=$(mktemp -d)
 (cd "$tmp" && "$OLDPWD/build/venv/bin/python" "$OLDPWD/examples/outbox.py")
