@@ -40,6 +40,8 @@ from waypost.errors import (
     UnavailableError,
 )
 from waypost.inbox import Inbox, InboxCounters
+from waypost.job import Job, JobInfo, JobRun, Misfire, Overlap, RunStatus
+from waypost.jobs import Jobs, Runs
 from waypost.lease import Lease, Semaphore
 from waypost.message import (
     Arrival,
@@ -60,6 +62,7 @@ from waypost.queue import DeadLetters, Page
 from waypost.router import Router
 from waypost.schedule import Schedule
 from waypost.store import Store, deploy
+from waypost.timers import Timers
 from waypost.worker import Candidate, Counters, Worker
 
 __all__ = [
@@ -85,13 +88,19 @@ __all__ = [
     "InboxState",
     "Info",
     "InternalError",
+    "Job",
+    "JobInfo",
+    "JobRun",
+    "Jobs",
     "Lease",
     "LeaseLostError",
     "ManualClock",
     "Message",
+    "Misfire",
     "NoMemoryError",
     "NotFoundError",
     "Outbox",
+    "Overlap",
     "Page",
     "QueueKind",
     "QueueStats",
@@ -101,6 +110,8 @@ __all__ = [
     "Release",
     "Retry",
     "Router",
+    "RunStatus",
+    "Runs",
     "Schedule",
     "SchemaError",
     "Semaphore",
@@ -110,6 +121,7 @@ __all__ = [
     "StoppedError",
     "Store",
     "TimeoutError",
+    "Timers",
     "UnavailableError",
     "Worker",
     "__version__",

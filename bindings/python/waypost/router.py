@@ -15,8 +15,10 @@ from waypost._text import Duration, to_ms
 from waypost.clock import ManualClock
 from waypost.config import Config, OptionValue
 from waypost.inbox import Inbox
+from waypost.jobs import Jobs
 from waypost.outbox import Outbox
 from waypost.store import Store, make_config, worker_options
+from waypost.timers import Timers
 from waypost.worker import Selector, Worker
 
 #: Stores by their ids: each a URL, or options as for Store.open(), `url` among them.
@@ -96,6 +98,14 @@ class Router:
     def inbox(self, key: Union[str, uuid.UUID]) -> Inbox:
         """The inbox of a key. NotFoundError: no store has this id."""
         return self.store(key).inbox
+
+    def timers(self, key: Union[str, uuid.UUID]) -> Timers:
+        """The timers of a key. NotFoundError: no store has this id."""
+        return self.store(key).timers
+
+    def jobs(self, key: Union[str, uuid.UUID]) -> Jobs:
+        """The jobs of a key. NotFoundError: no store has this id."""
+        return self.store(key).jobs
 
     def __len__(self) -> int:
         return self._handle.count()

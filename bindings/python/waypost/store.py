@@ -15,8 +15,10 @@ from waypost.clock import ManualClock
 from waypost.config import Config, OptionValue, option_text
 from waypost.errors import ConfigError, Error
 from waypost.inbox import Inbox
+from waypost.jobs import Jobs
 from waypost.lease import Lease, Semaphore, Watcher
 from waypost.outbox import Outbox
+from waypost.timers import Timers
 from waypost.worker import Selector, Worker
 from waypost._text import Duration
 
@@ -142,6 +144,16 @@ class Store:
         """The store's inbox. It keeps the store alive."""
         return Inbox(self._handle, self)
 
+    @property
+    def timers(self) -> Timers:
+        """The store's timers. They keep the store alive."""
+        return Timers(self._handle, self)
+
+    @property
+    def jobs(self) -> Jobs:
+        """The store's jobs. They keep the store alive."""
+        return Jobs(self._handle, self)
+
     def lease(
         self,
         name: str,
@@ -207,6 +219,7 @@ class Store:
         selection: Optional[str] = None,
         turn: Optional[int] = None,
         selector: Optional[Selector] = None,
+        registrar: Optional[str] = None,
         stop_timeout: Duration = 10.0,
     ) -> Worker:
         """Make a worker. What is None is as the store's `worker.*` options say. Further stores come with
@@ -218,6 +231,7 @@ class Store:
         selection     with several stores, "round-robin" or "drain-first"
         selector      chooses the store of the next message instead: gets Candidates, returns one of
                       their ids, or None for whichever
+        registrar     names the program whose jobs @worker.job() stores, by default after its main module
         stop_timeout  how long run(), `with` and the end of the program wait for handlers
         """
         given = worker_options(
@@ -240,7 +254,12 @@ class Store:
             turn=turn,
         )
         return Worker(
-            self, given, threads=threads, stop_timeout=stop_timeout, selector=selector
+            self,
+            given,
+            threads=threads,
+            stop_timeout=stop_timeout,
+            selector=selector,
+            registrar=registrar,
         )
 
     def _new_worker(

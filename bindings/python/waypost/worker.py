@@ -8,9 +8,11 @@ import concurrent.futures
 import contextvars
 import functools
 import inspect
+import json
 import logging
 import os
 import signal
+import sys
 import threading
 import time
 from dataclasses import dataclass, fields
@@ -35,8 +37,9 @@ from waypost import _handle, errors
 from waypost._log import LOGGER, logged
 from waypost._runner import LoopThread, Runner
 from waypost._signals import StopOnSignal
-from waypost._text import Duration, to_ms
+from waypost._text import Duration, encode, to_ms
 from waypost.delivery import Cancel, Deferred, Delivery, delay_to_ms
+from waypost.job import Job
 from waypost.message import QueueKind
 
 if TYPE_CHECKING:
@@ -78,11 +81,14 @@ Result = Optional[Deferred]
 #: Handles a delivery: a function or an `async def` function. To return None is success.
 HandlerFunction = Callable[[Delivery], Union[Result, Awaitable[Result]]]
 F = TypeVar("F", bound=HandlerFunction)
+#: Handles a run of a job; what it returns is the run's output.
+J = TypeVar("J", bound=Callable[[Delivery], object])
 
 # The longest wait inside the core: signals are seen, and the core's log is written, in between.
 _WAIT_MS = 200
 _WAIT_LONG_MS = 10_000
 _EXIT_SECONDS = 2.0
+_JOBS = QueueKind.JOBS.value
 
 #: The worker whose handler is running in this context.
 _inside: contextvars.ContextVar[Optional[Worker]] = contextvars.ContextVar(
@@ -153,6 +159,32 @@ def _check_handler(topic: str, function: object) -> None:
             f"the handler of topic {topic!r} must take one argument, the delivery:"
             f" {name}{signature}: {error}"
         ) from None
+
+
+def _program() -> str:
+    """What this program is called, the same at each of its starts."""
+    main = sys.modules.get("__main__")
+    spec = getattr(main, "__spec__", None)
+    if spec is not None:  # python -m
+        return str(spec.name)
+    file = getattr(main, "__file__", None)
+    return os.path.splitext(os.path.basename(str(file)))[0] if file else "python"
+
+
+def _output(result: object) -> bytes:
+    """What a run's handler returned, as text that can be stored."""
+    text = encode("output", result if isinstance(result, (str, bytes)) else _json(result))
+    if len(text) <= _handle.OUTPUT_MAX:
+        return text
+    LOGGER.warning("output of %d bytes is cut to %d", len(text), _handle.OUTPUT_MAX)
+    return text[: _handle.OUTPUT_MAX].decode("utf-8", "ignore").encode()
+
+
+def _json(value: object) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise errors.ArgumentError(f"output has no form in JSON: {error}") from None
 
 
 def _reason(error: BaseException) -> str:
@@ -377,6 +409,7 @@ class Worker:
         threads: Optional[int] = None,
         stop_timeout: Duration = 10.0,
         selector: Optional[Selector] = None,
+        registrar: Optional[str] = None,
     ) -> None:
         if threads is not None and not 1 <= threads <= 1024:
             raise errors.RangeError(f"threads is {threads}, not in 1..1024")
@@ -386,6 +419,8 @@ class Worker:
         self._threads = threads
         self._stop_seconds = to_ms("stop_timeout", stop_timeout) / 1000
         self._handlers: List[_Handler] = []
+        self._jobs: List[Job] = []
+        self._registrar = _program() if registrar is None else registrar
         self._selector = selector
         self._added: List[Tuple[Store, str]] = []
         self._lock = threading.RLock()
@@ -448,6 +483,60 @@ class Worker:
     def timer(self, topic: str, **options: Any) -> Callable[[F], F]:
         """Decorate the handler of a topic of the timers. Options as for handler()."""
         return self.handler(topic, queue=QueueKind.TIMERS, **options)
+
+    def job(
+        self,
+        name: str,
+        *,
+        cron: Optional[str] = None,
+        tz: str = "UTC",
+        topic: Optional[str] = None,
+        **policy: Any,
+    ) -> Callable[[J], J]:
+        """Decorate the handler of a job:
+
+            @worker.job("nightly report", cron="0 3 * * *", tz="Europe/Berlin", timeout=600)
+            def report(delivery: waypost.Delivery) -> str:
+                ...
+
+        With `cron` the job itself is stored when the worker starts; Job has the further options: payload,
+        overlap, misfire, timeout, max_attempts and so on. Jobs that the program had and has no more are
+        switched off then; `registrar` of Store.worker() says which program it is. Without `cron` it is the
+        handler of jobs that are stored otherwise: Jobs.put(), Jobs.once(). `topic` is the name by default.
+
+        What the handler returns is the run's output: text as it is, anything else as JSON; cut to 64 KiB.
+        The occurrence is `delivery.due`. A handler is told to stop (Delivery.cancelled, or by cancellation
+        of its task) when the run takes too long, is cancelled, or its lease is lost, a plain one also at
+        a stop.
+        """
+        if cron is None and policy:
+            raise errors.ArgumentError(f"without cron, {next(iter(policy))} is not for this call")
+        job = None if cron is None else Job(name, topic, cron=cron, tz=tz, **policy)
+        if job is not None:
+            self._check_jobs()
+
+        def register(function: J) -> J:
+            self._add(QueueKind.JOBS, name if topic is None else topic, function, {})
+            if job is not None:
+                self._jobs.append(job)
+            return function
+
+        return register
+
+    def add_job(self, job: Job) -> None:
+        """Have a job stored when the worker starts, as job() does."""
+        if not isinstance(job, Job):
+            raise errors.ArgumentError(f"job must be a Job, not {type(job).__name__}")
+        self._check_jobs()
+        self._jobs.append(job)
+
+    def _check_jobs(self) -> None:
+        from waypost.store import Store
+
+        if not isinstance(self._store, Store):
+            raise errors.StateError(
+                "the worker is on a router: register its jobs with router.store(key).jobs.register()"
+            )
 
     def add_handler(self, topic: str, function: HandlerFunction, **options: Any) -> None:
         """handler() without the decorator."""
@@ -520,6 +609,7 @@ class Worker:
         the app has set a handler of its own is left to it, as are all if this is not the main
         thread.
         """
+        self._register_jobs()
         run = self._begin(None)
         stop = functools.partial(run.stop, self._stop_seconds)
         with StopOnSignal(stop, signal.SIGTERM, signal.SIGINT) as signals:
@@ -536,6 +626,7 @@ class Worker:
 
     def start(self) -> None:
         """Run handlers in the background until stop(), or the end of the program."""
+        self._register_jobs()
         run = self._begin(None)
         run.start(self._thread_count())
 
@@ -558,6 +649,7 @@ class Worker:
         SIGTERM is left to the app if that has a handler for it. Ctrl-C is asyncio.run()'s: it
         cancels the main task, and raises KeyboardInterrupt once the worker has stopped.
         """
+        await asyncio.to_thread(self._register_jobs)
         run = self._begin(asyncio.get_running_loop())
         ended = self._ended_future(run)
         stop = functools.partial(run.stop, self._stop_seconds)
@@ -581,6 +673,7 @@ class Worker:
                 raise
 
     async def __aenter__(self) -> Worker:
+        await asyncio.to_thread(self._register_jobs)
         run = self._begin(asyncio.get_running_loop())
         run.start(self._thread_count())
         return self
@@ -655,7 +748,7 @@ class Worker:
         stopped."""
         self._check_process()
         with self._lock:
-            run = self._run or self._begin(None, pulled=True)
+            run = self._run or self._begin_pulled()
         if run.threads:
             raise errors.StateError("the worker runs handlers: next() is for one that does not")
         deadline = None if timeout is None else time.monotonic() + self._timeout(timeout)
@@ -720,6 +813,16 @@ class Worker:
         for key, value in handler.options.items():
             core.topic_set(handler.queue, handler.topic, key, value)
 
+    def _register_jobs(self) -> None:
+        """Before each start; what else it refuses is _begin()'s to say."""
+        from waypost.jobs import Jobs
+
+        self._check_process()
+        if self._run is None and self._jobs:
+            handle = self._store._handle
+            assert isinstance(handle, _handle.Store)  # _check_jobs()
+            Jobs(handle, self._store).register(self._registrar, self._jobs)
+
     def _prepared_core(self) -> _handle.Worker[Delivery]:
         """The core worker that has not run yet."""
         core = self._core
@@ -749,6 +852,10 @@ class Worker:
             self._run = run
             _runs.add(run)
             return run
+
+    def _begin_pulled(self) -> _Run:
+        self._register_jobs()
+        return self._begin(None, pulled=True)
 
     def _ended(self, run: _Run) -> None:
         """Called once or more when a run has ended."""
@@ -851,6 +958,8 @@ class Worker:
         outcome: int = _handle.DONE
         reason: Optional[str] = None
         delay_ms = 0
+        if error is None and result is not None and delivery._source == _JOBS:
+            result, error = self._keep_output(delivery, result)
         if error is not None:
             outcome, reason, delay_ms = self._outcome_of(delivery, error)
         elif isinstance(result, Deferred):
@@ -864,6 +973,21 @@ class Worker:
         except errors.Error as refused:  # finished by the handler, lost or stopped: as it should
             LOGGER.debug("topic %r: the outcome does not count: %s", delivery.topic, refused)
         return outcome
+
+    @staticmethod
+    def _keep_output(
+        delivery: Delivery, result: object
+    ) -> Tuple[object, Optional[BaseException]]:
+        """Store what the handler of a run returned; what is left of the result, or an error."""
+        if isinstance(result, Deferred):
+            return result, None
+        try:
+            delivery._set_output(_output(result))
+        except (errors.StateError, errors.LeaseLostError, errors.StoppedError) as refused:
+            LOGGER.debug("job %r: the output does not count: %s", delivery.topic, refused)
+        except errors.Error as bad:
+            return None, bad
+        return None, None
 
     def _outcome_of(
         self, delivery: Delivery, error: BaseException
@@ -926,6 +1050,7 @@ class _Manual:
 
     def __enter__(self) -> _handle.Worker[Delivery]:
         self._worker._check_process()
+        self._worker._register_jobs()
         with self._worker._lock:
             if self._worker._run is not None:
                 raise errors.StateError("drain and step are for a worker that is not running")

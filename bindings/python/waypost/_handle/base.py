@@ -24,6 +24,7 @@ REJECT = lib.WP_OUTCOME_REJECT
 DEFERRED = lib.WP_OUTCOME_DEFERRED
 RELEASE = lib.WP_OUTCOME_RELEASE
 DELAY_MS_MAX: int = lib.WP_DELAY_MS_MAX
+OUTPUT_MAX: int = lib.WP_OUTPUT_MAX
 
 
 def text_of(pointer: Any) -> str:
