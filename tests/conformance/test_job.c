@@ -264,7 +264,8 @@ static void test_register__again__updates_retires_and_loses_no_missed_run(void *
 {
     bed *b = *state;
     wp_job *stays = job_of("stays", "*/10 * * * *"), *goes = job_of("goes", "*/10 * * * *"),
-           *once = job_of("once", NULL);
+           *once = job_of("once", NULL), *bad, *fresh;
+    wp_jobs *none = NULL;
     const wp_job *both[] = {stays, goes};
     WPT_OK(wp_job_set_once_us(once, WPT_START_US + 5 * MINUTE_US, WPT_ERR));
     put(b, once);
@@ -287,6 +288,15 @@ static void test_register__again__updates_retires_and_loses_no_missed_run(void *
     WPT_FAILS(wp_job_register(b->store, "app", (const wp_job *[]){stays, stays}, 2, WPT_ERR),
               WP_E_ARGUMENT, "twice");
     WPT_FAILS(wp_job_register(b->store, "", both, 2, WPT_ERR), WP_E_ARGUMENT, "registrar");
+    /* one that is malformed: none of them is stored, none retired */
+    bad = job_of("bad", "61 * * * *");
+    fresh = job_of("fresh", "@hourly");
+    WPT_FAILS(wp_job_register(b->store, "app", (const wp_job *[]){fresh, bad}, 2, WPT_ERR),
+              WP_E_ARGUMENT, "minute");
+    WPT_STATUS(wp_job_get(&none, b->store, "fresh", WPT_ERR), WP_E_NOT_FOUND);
+    assert_int_equal(next_of(b, "goes"), 20 * MINUTE_US);
+    wp_job_free(bad);
+    wp_job_free(fresh);
     wp_job_free(stays);
     wp_job_free(goes);
 }

@@ -85,7 +85,8 @@ WP_API wp_status wp_job_put(wp_store *store, const wp_job *job, wp_error **err);
 /** Store the jobs of one program's code: new ones are made, changed ones updated, and those that it had
  * and has no more are switched off, until they come again. One-time jobs and those that were stored by
  * wp_job_put() stay as they are.
- * @param registrar  names the program: 1 to 255 UTF-16 code units */
+ * @param registrar  names the program: 1 to 255 UTF-16 code units
+ * @return as wp_job_put(); where one of them is malformed, nothing is changed */
 WP_API wp_status wp_job_register(wp_store *store, const char *registrar, const wp_job *const *jobs,
                                  size_t count, wp_error **err);
 /** Delete the job and its pending runs. A running run finishes, but is not tried again; history stays.

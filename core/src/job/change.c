@@ -460,8 +460,20 @@ wp_status wp_job_delete(int *deleted, wp_store *store, const char *name, wp_erro
 
 /* ---- register ----------------------------------------------------------------------------- */
 
-static wp_status check_jobs(const wp_job *const *jobs, size_t count, wp_error **err)
+static wp_status check_schedule(const wp_store *store, const wp_job *job, wp_error **err)
 {
+    wp_schedule *schedule = NULL;
+    wp_status st =
+        wp_schedule_new(&schedule, job->expression, job->zone, wp__store_config(store), err);
+    wp_schedule_free(schedule);
+    return st;
+}
+
+/* All of them, so that a bad one changes nothing. */
+static wp_status check_jobs(const wp_store *store, const wp_job *const *jobs, size_t count,
+                            wp_error **err)
+{
+    wp_status st = WP_OK;
     if (!jobs && count)
         return wp__fail(err, WP_E_ARGUMENT, "jobs is NULL");
     for (size_t i = 0; i < count; i++) {
@@ -475,6 +487,8 @@ static wp_status check_jobs(const wp_job *const *jobs, size_t count, wp_error **
         for (size_t j = 0; j < i; j++)
             if (strcmp(jobs[i]->name, jobs[j]->name) == 0)
                 return wp__fail(err, WP_E_ARGUMENT, "job \"%s\" is there twice", jobs[i]->name);
+        if ((st = check_schedule(store, jobs[i], err)) != WP_OK)
+            return st;
     }
     return WP_OK;
 }
@@ -511,7 +525,7 @@ wp_status wp_job_register(wp_store *store, const char *registrar, const wp_job *
     wp_status st;
     if ((st = wp__store_check(store, err)) != WP_OK ||
         (st = wp__check_text(NULL, "registrar", registrar, WP_NAME_MAX, true, err)) != WP_OK ||
-        (st = check_jobs(jobs, count, err)) != WP_OK)
+        (st = check_jobs(store, jobs, count, err)) != WP_OK)
         return st;
     for (size_t i = 0; i < count && st == WP_OK; i++)
         st = put(store, jobs[i], registrar, err);
