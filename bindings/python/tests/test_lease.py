@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases and semaphores."""
+"""Leases and semaphores: scenarios LEA-001 to LEA-008 of tests/conformance/scenarios.md."""
 from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from typing import Any, List
 
 import pytest
+from conftest import NOW, App, connect_async, in_transaction, until, wait
 
 import waypost
-from conftest import App, until, wait
+from waypost import ArgumentError, LeaseLostError, NotFoundError, RangeError
 
 SECOND = timedelta(seconds=1)
 
 
+# scenario: LEA-002, LEA-006, LEA-008
 # proves: LSE-001, LSE-003, LSE-004
 def test_lease__is_held_by_one_and_fences_rise(app: App) -> None:
     with app.store.lease("n", seconds=30) as lease:
@@ -36,6 +39,7 @@ def test_lease__is_held_by_one_and_fences_rise(app: App) -> None:
         app.store.lease("n", seconds=0.01).acquire()
 
 
+# scenario: LEA-004, LEA-006
 # proves: LSE-005, LSE-006
 def test_lease__renews_itself_and_tells_of_its_loss_once(app: App) -> None:
     told = []
@@ -58,6 +62,7 @@ def test_lease__renews_itself_and_tells_of_its_loss_once(app: App) -> None:
     assert told == [lease]
 
 
+# scenario: LEA-005
 # proves: LSE-007
 def test_lease__waits_for_its_holder(app: App) -> None:
     async def both() -> None:
@@ -80,6 +85,7 @@ def test_lease__waits_for_its_holder(app: App) -> None:
         pass
 
 
+# scenario: LEA-007
 # proves: SEM-001
 def test_semaphore__has_so_many_holders_and_a_lower_limit_blocks_new_ones(app: App) -> None:
     semaphore = app.store.semaphore("s", limit=2)
@@ -108,3 +114,258 @@ def test_run_while_leader__begins_anew_after_a_loss(app: App) -> None:
 
     assert app.store.lease("n", seconds=10, wait=None).run_while_leader(work) == "done"
     assert len(fences) == 2 and fences[1] > fences[0]
+
+
+# ---- calls: one statement each --------------------------------------------------------------
+
+
+# scenario: LEA-001
+# proves: LSE-001
+def test_acquire__free_expired_or_ours__is_granted_and_otherwise_refused(app: App) -> None:
+    leases = app.store.leases
+    first = leases.acquire("n", "a", 10)
+    assert first.granted and (first.owner, first.limit, first.holders) == ("a", 1, 1)
+    assert (first.now, first.until) == (NOW, NOW + 10 * SECOND)
+    app.clock.advance(SECOND)
+    refused = leases.acquire("n", "b", 10)
+    assert not refused.granted and refused.owner == "a" and refused.fence == first.fence
+    assert (refused.now, refused.until) == (NOW + SECOND, first.until)
+    again = leases.acquire("n", "a", 20)
+    assert again.granted and again.fence > first.fence
+    app.clock.advance(20 * SECOND)
+    other = leases.acquire("n", "b", 10)
+    assert other.granted and other.fence > again.fence
+    asked = leases.get("n")
+    assert not asked.granted and (asked.owner, asked.fence) == ("b", other.fence)
+    with pytest.raises(NotFoundError):
+        leases.get("m")
+
+
+# scenario: LEA-002
+# proves: LSE-002..004
+def test_renew_and_release__only_while_held__and_the_fence_rises_for_ever(app: App) -> None:
+    leases = app.store.leases
+    held = leases.acquire("n", "a", 10)
+    app.clock.advance(9 * SECOND)
+    assert leases.renew("n", "a", 10, fence=held.fence).until == NOW + 19 * SECOND
+    for owner, fence in (("b", None), ("a", held.fence + 1)):
+        with pytest.raises(LeaseLostError):
+            leases.renew("n", owner, 10, fence=fence)
+        assert not leases.release("n", owner, fence=fence)
+    app.clock.advance(10 * SECOND)
+    with pytest.raises(LeaseLostError):
+        leases.renew("n", "a", 10)
+    fences = [held.fence]
+    for _ in range(3):
+        fences.append(leases.acquire("n", "a", 10).fence)
+        assert leases.release("n", "a") and not leases.release("n", "a")
+        assert leases.cleanup(0) >= 0
+    assert fences == sorted(set(fences))
+    assert leases.acquire("n", "b", 10).granted, "freed at once"
+
+
+# scenario: LEA-003
+# proves: LSE-001, BND-002
+def test_in_the_apps_transaction__held_when_that_commits(app: App) -> None:
+    leases = app.store.leases
+    connection = app.connect()
+    for commit in (False, True):
+        made = leases.acquire("n", "a", 10, connection=connection)
+        assert made.granted and in_transaction(connection)
+        assert leases.get("n", connection=connection).owner == "a"
+        connection.commit() if commit else connection.rollback()
+        if not commit:
+            with pytest.raises(NotFoundError):
+                leases.get("n")
+    assert not leases.acquire("n", "b", 10).granted
+    assert leases.renew("n", "a", 30, connection=connection).until == NOW + 30 * SECOND
+    connection.rollback()
+    assert leases.get("n").until == NOW + 10 * SECOND
+    with pytest.raises(LeaseLostError):
+        leases.renew("n", "b", 30, connection=connection)
+    connection.rollback()
+    assert leases.release("n", "a", connection=connection)
+    assert not leases.release("n", "a", connection=connection)
+    connection.rollback()
+    assert leases.get("n").owner == "a"
+    assert leases.release("n", "a", connection=connection)
+    connection.commit()
+    assert leases.acquire("n", "b", 10).granted
+
+
+# scenario: LEA-003
+# proves: LSE-001, SEM-001, BND-002
+@pytest.mark.parametrize("on_connection", [False, True])
+def test_async_calls_do_what_the_plain_ones_do(app: App, on_connection: bool) -> None:
+    leases, semaphores = app.store.leases, app.store.semaphores
+
+    async def calls() -> None:
+        async with connect_async(app.url) as connection:
+            chosen = connection if on_connection else None
+            made = await leases.acquire_async("n", "a", 10, connection=chosen)
+            assert made.granted and (await leases.get_async("n", connection=chosen)).owner == "a"
+            renewed = await leases.renew_async("n", "a", 20, fence=made.fence, connection=chosen)
+            assert renewed.until == NOW + 20 * SECOND
+            with pytest.raises(LeaseLostError):
+                await leases.renew_async("n", "b", 20, connection=chosen)
+            assert not await leases.release_async("n", "b", connection=chosen)
+            await semaphores.set_limit_async("s", 1, connection=chosen)
+            assert (await semaphores.acquire_async("s", "r1", 10, connection=chosen)).granted
+            assert not (await semaphores.acquire_async("s", "r2", 10, connection=chosen)).granted
+            if on_connection:
+                with pytest.raises(ArgumentError, match="async"):
+                    leases.acquire("n", "a", connection=connection)
+                await connection.commit()
+
+    asyncio.run(calls())
+    assert leases.get("n").owner == "a" and semaphores.get("s").holders == 1
+
+
+# scenario: LEA-004
+# proves: LSE-005
+def test_kept_lease__taken_by_another__is_lost_once_and_every_check_refuses(app: App) -> None:
+    told: List[waypost.Lease] = []
+    lease = app.store.lease("n", seconds=10, on_lost=told.append)
+    with lease:
+        assert app.store.leases.counters.held == 1
+        assert app.store.leases.release("n", lease.owner)
+        assert app.store.leases.acquire("n", "thief", 100).granted
+        app.clock.advance(6 * SECOND)
+        wait(lease.lost)
+        for _ in range(2):
+            assert not lease.held and lease.remaining == timedelta()
+            with pytest.raises(LeaseLostError):
+                lease.throw_if_lost()
+            with pytest.raises(LeaseLostError):
+                lease.renew()
+        until(lambda: told == [lease], "the callback")
+    assert app.store.leases.get("n").owner == "thief", "its release changed nothing"
+    assert told == [lease] and app.store.leases.counters.lost == 1
+
+
+# scenario: LEA-004
+# proves: LSE-005
+def test_lost_lease__tells_tasks_that_wait_and_a_failing_callback_harms_nobody(app: App) -> None:
+    def fail(lease: waypost.Lease) -> None:
+        raise ValueError("no")
+
+    async def hold() -> None:
+        one = app.store.lease("1", seconds=10, on_lost=fail)
+        async with one, app.store.lease("2", seconds=10) as two:
+            app.clock.advance(10 * SECOND)
+            await asyncio.wait_for(asyncio.gather(one.wait_lost(), two.wait_lost()), 60)
+            assert one.lost.is_set() and two.lost.is_set()
+
+    asyncio.run(hold())
+
+
+# scenario: LEA-005
+# proves: LSE-007
+def test_wait_that_is_over__says_who_has_it(app: App, live: waypost.Store) -> None:
+    live.leases.acquire("n", "a", 3600)
+    for wait_for in (0, 0.05):
+        with pytest.raises(waypost.TimeoutError) as refused:
+            live.lease("n", wait=wait_for).acquire()
+        assert refused.value.held_until == live.leases.get("n").until
+        assert '"a"' in str(refused.value) or refused.value.now is not None
+    live.leases.release("n", "a")
+    with live.lease("n", wait=None) as lease:
+        lease.throw_if_lost()
+
+
+# scenario: LEA-006
+# proves: LSE-003, LSE-006
+def test_leaving_the_scope_by_an_exception__releases_it(app: App) -> None:
+    with pytest.raises(ValueError):
+        with app.store.lease("n", owner="me"):
+            assert app.store.leases.get("n").owner == "me"
+            raise ValueError
+    assert app.store.leases.acquire("n", "b").granted
+
+
+# scenario: LEA-007
+# proves: SEM-001
+def test_semaphore__never_more_than_its_limit_and_no_request_twice(app: App) -> None:
+    semaphores = app.store.semaphores
+    with pytest.raises(NotFoundError):
+        semaphores.acquire("s", "r1")
+    with pytest.raises(NotFoundError):
+        semaphores.get("s")
+    connection = app.connect()
+    semaphores.set_limit("s", 2, connection=connection)
+    connection.rollback()
+    with pytest.raises(NotFoundError):
+        semaphores.get("s")
+    semaphores.set_limit("s", 2, connection=connection)
+    connection.commit()
+    made = [semaphores.acquire("s", request, 10) for request in ("r1", "r1", "r2", "r3")]
+    assert [info.granted for info in made] == [True, True, True, False]
+    assert made[1].fence > made[0].fence and (made[2].limit, made[2].holders) == (2, 2)
+    assert made[3].until == NOW + 10 * SECOND
+    semaphores.set_limit("s", 1)
+    assert semaphores.get("s").holders == 2, "nobody's hold is ended"
+    assert semaphores.renew("s", "r2", 20).granted and semaphores.release("s", "r1")
+    assert not semaphores.acquire("s", "r3", 10).granted
+    app.clock.advance(20 * SECOND)
+    assert semaphores.acquire("s", "r3", 10).granted
+    app.store.semaphore("s", 0)
+    assert not semaphores.acquire("s", "r4", 10).granted
+    assert app.store.leases.acquire("s", "r4", 10).granted, "names of another kind"
+
+
+BAD: List[Any] = [
+    (lambda s: s.leases.acquire("", "a"), ArgumentError, "name"),
+    (lambda s: s.leases.acquire("n" * 256, "a"), ArgumentError, "name"),
+    (lambda s: s.leases.acquire(1, "a"), ArgumentError, "name"),
+    (lambda s: s.leases.acquire("n", ""), ArgumentError, "owner"),
+    (lambda s: s.leases.acquire("n", None), ArgumentError, "owner"),
+    (lambda s: s.leases.acquire("n", "a", 0), RangeError, "duration"),
+    (lambda s: s.leases.acquire("n", "a", 86_401), RangeError, "duration"),
+    (lambda s: s.leases.acquire("n", "a", "1"), ArgumentError, "seconds"),
+    (lambda s: s.leases.renew("n", "a", fence=0), RangeError, "fence"),
+    (lambda s: s.leases.release("n", "a", fence="1"), ArgumentError, "fence"),
+    (lambda s: s.leases.get(""), ArgumentError, "name"),
+    (lambda s: s.leases.cleanup(-1), RangeError, "keep"),
+    (lambda s: s.semaphores.set_limit("s", -1), RangeError, "limit"),
+    (lambda s: s.semaphores.set_limit("s", 1_000_001), RangeError, "limit"),
+    (lambda s: s.semaphores.set_limit("s", "1"), ArgumentError, "limit"),
+    (lambda s: s.semaphores.set_limit("s", True), ArgumentError, "limit"),
+    (lambda s: s.semaphores.set_limit("", 1), ArgumentError, "name"),
+    (lambda s: s.semaphore("s", -1), RangeError, "limit"),
+    (lambda s: s.lease("n", seconds=0.05).acquire(), RangeError, "duration"),
+    (lambda s: s.lease("n", owner="").acquire(), ArgumentError, "owner"),
+    (lambda s: s.lease("n", wait="1"), ArgumentError, "wait"),
+]
+
+
+# scenario: LEA-008
+# proves: LSE-008, BND-004
+@pytest.mark.parametrize("call, error, name", BAD, ids=range(len(BAD)))
+def test_bad_arguments__are_named_and_change_nothing(
+    app: App, call: Any, error: Any, name: str
+) -> None:
+    with pytest.raises(error, match=name):
+        call(app.store)
+    for what, kind in (("n", app.store.leases), ("s", app.store.semaphores)):
+        with pytest.raises(NotFoundError):
+            kind.get(what)
+
+
+# scenario: LEA-008
+# proves: LSE-008
+def test_names_and_owners__do_not_touch_each_other(app: App) -> None:
+    names = ["n", "N", "n ", "\u00e9", "e\u0301"]
+    fences = [app.store.leases.acquire(name, "a").fence for name in names]
+    assert len(set(fences)) == len(names)
+    assert not app.store.leases.acquire("n", "A").granted
+    assert app.store.leases.release("n", "a")
+    assert [app.store.leases.get(name).owner for name in names[1:]] == ["a"] * 4
+
+
+def test_calls_after_close_are_state_errors(url: str) -> None:
+    store = waypost.Store.open(url, deploy=True)
+    leases = store.leases
+    store.close()
+    for call in (lambda: leases.acquire("n", "a"), lambda: leases.counters):
+        with pytest.raises(waypost.StateError, match="closed"):
+            call()

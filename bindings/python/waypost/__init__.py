@@ -42,7 +42,7 @@ from waypost.errors import (
 from waypost.inbox import Inbox, InboxCounters
 from waypost.job import Job, JobInfo, JobRun, Misfire, Overlap, RunStatus
 from waypost.jobs import Jobs, Runs
-from waypost.lease import Lease, Semaphore
+from waypost.lease import Lease, LeaseCounters, Leases, Semaphore, Semaphores
 from waypost.message import (
     Arrival,
     Claim,
@@ -50,6 +50,7 @@ from waypost.message import (
     InboxKey,
     InboxState,
     Info,
+    LeaseInfo,
     Message,
     QueueKind,
     QueueStats,
@@ -93,7 +94,10 @@ __all__ = [
     "JobRun",
     "Jobs",
     "Lease",
+    "LeaseCounters",
+    "LeaseInfo",
     "LeaseLostError",
+    "Leases",
     "ManualClock",
     "Message",
     "Misfire",
@@ -115,6 +119,7 @@ __all__ = [
     "Schedule",
     "SchemaError",
     "Semaphore",
+    "Semaphores",
     "StateError",
     "Stats",
     "Status",

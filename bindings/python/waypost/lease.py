@@ -6,13 +6,16 @@ import asyncio
 import logging
 import threading
 import time
+from dataclasses import dataclass
 from datetime import timedelta
 from types import TracebackType
-from typing import Callable, Dict, Optional, Type, TypeVar
+from typing import Callable, Dict, Optional, Tuple, Type, TypeVar
 
 from waypost import _handle
 from waypost._text import Duration, name_text, optional_ms, to_ms
-from waypost.errors import LeaseLostError, StateError, TimeoutError
+from waypost.errors import LeaseLostError, RangeError, StateError, TimeoutError
+from waypost.message import LeaseInfo
+from waypost.queue import Call, integer
 
 T = TypeVar("T")
 _SLICE_MS = 200  # so that signals and cancellation are noticed while a call waits
@@ -242,11 +245,11 @@ class Semaphore:
         self._store = store
         self._watcher = watcher
         self.name = name
-        _handle.lease.set_limit(store, name_text("name", name), limit)
+        self.set_limit(limit)
 
     def set_limit(self, limit: int) -> None:
         """Change how many may hold a slot. Lowering it ends nobody's hold."""
-        _handle.lease.set_limit(self._store, name_text("name", self.name), limit)
+        Semaphores(self._store, self).set_limit(self.name, limit)
 
     def slot(
         self,
@@ -259,4 +262,185 @@ class Semaphore:
         """A slot, as Store.lease(). With `request`, an id of the app's, no request ever has two."""
         return Lease(
             self._store, self._watcher, True, self.name, seconds, wait, request, on_lost
+        )
+
+
+# ---- calls: one statement each --------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LeaseCounters:
+    """What a store counts of the leases that it keeps."""
+
+    #: Now.
+    held: int = 0
+    #: Renewals that succeeded.
+    renewed: int = 0
+    lost: int = 0
+    #: Renewals that failed, to be tried again.
+    errors: int = 0
+    #: Statements sent to renew.
+    batches: int = 0
+
+
+class Leases:
+    """What leases are made of: `store.leases`. Thread-safe. Most programs need Store.lease().
+
+    Names and owners hold up to 255 UTF-16 code units and are compared byte for byte; a duration is up to a day.
+    With `connection` (as for Outbox.enqueue()) a call belongs to the app's transaction: the lease is
+    held, and its fence final, when that commits; until then others who want the name wait for it.
+    """
+
+    _shared = False
+
+    def __init__(self, store: _handle.Store, owner: object) -> None:
+        self._store = store
+        self._owner = owner  # the Store, whose end would close `store`
+
+    def acquire(
+        self,
+        name: str,
+        owner: str,
+        seconds: Duration = 30.0,
+        *,
+        connection: Optional[object] = None,
+    ) -> LeaseInfo:
+        """Acquire a name if it is free, expired, or `owner`'s already: LeaseInfo.granted says whether. Each
+        success gives a new, greater fence, and ends the owner's earlier acquisition."""
+        return self._acquire(name, owner, seconds).run(connection)
+
+    async def acquire_async(
+        self,
+        name: str,
+        owner: str,
+        seconds: Duration = 30.0,
+        *,
+        connection: Optional[object] = None,
+    ) -> LeaseInfo:
+        """acquire() on an async connection; without one, on a thread."""
+        return await self._acquire(name, owner, seconds).run_async(connection)
+
+    def _acquire(self, name: str, owner: str, seconds: Duration) -> Call[LeaseInfo]:
+        return self._call("acquire", *self._who(name, owner), to_ms("seconds", seconds))
+
+    def renew(
+        self,
+        name: str,
+        owner: str,
+        seconds: Duration = 30.0,
+        *,
+        fence: Optional[int] = None,
+        connection: Optional[object] = None,
+    ) -> LeaseInfo:
+        """Extend it from now on, if it is still held: the acquisition of a fence, or whichever one the
+        owner has. LeaseLostError: expired, released, or another's; nothing was changed."""
+        return self._renew(name, owner, fence, seconds).run(connection)
+
+    async def renew_async(
+        self,
+        name: str,
+        owner: str,
+        seconds: Duration = 30.0,
+        *,
+        fence: Optional[int] = None,
+        connection: Optional[object] = None,
+    ) -> LeaseInfo:
+        """renew() on an async connection; without one, on a thread."""
+        return await self._renew(name, owner, fence, seconds).run_async(connection)
+
+    def _renew(
+        self, name: str, owner: str, fence: Optional[int], seconds: Duration
+    ) -> Call[LeaseInfo]:
+        which = self._fence(fence)
+        return self._call("renew", *self._who(name, owner), which, to_ms("seconds", seconds))
+
+    def release(
+        self,
+        name: str,
+        owner: str,
+        *,
+        fence: Optional[int] = None,
+        connection: Optional[object] = None,
+    ) -> bool:
+        """Free it at once; False: it was not held any more."""
+        return self._release(name, owner, fence).run(connection)
+
+    async def release_async(
+        self,
+        name: str,
+        owner: str,
+        *,
+        fence: Optional[int] = None,
+        connection: Optional[object] = None,
+    ) -> bool:
+        """release() on an async connection; without one, on a thread."""
+        return await self._release(name, owner, fence).run_async(connection)
+
+    def _release(self, name: str, owner: str, fence: Optional[int]) -> Call[bool]:
+        handle = _handle.lease.Call(
+            self._store, "release", self._shared, *self._who(name, owner), self._fence(fence)
+        )
+        return Call(handle.release, handle.operation, lambda op: op.result_count() == 1)
+
+    def get(self, name: str, *, connection: Optional[object] = None) -> LeaseInfo:
+        """Ask who holds it. NotFoundError: nobody has held the name lately."""
+        return self._call("get", name_text("name", name)).run(connection)
+
+    async def get_async(self, name: str, *, connection: Optional[object] = None) -> LeaseInfo:
+        """get() on an async connection; without one, on a thread."""
+        return await self._call("get", name_text("name", name)).run_async(connection)
+
+    def _call(self, verb: str, *arguments: object) -> Call[LeaseInfo]:
+        handle = _handle.lease.Call(self._store, verb, self._shared, *arguments)
+        return Call(handle.run, handle.operation, _handle.lease.result_of)
+
+    @staticmethod
+    def _who(name: str, owner: str) -> Tuple[bytes, bytes]:
+        return name_text("name", name), name_text("owner", owner)
+
+    @staticmethod
+    def _fence(fence: Optional[int]) -> int:
+        """0 is the core's word for whichever."""
+        if fence is None:
+            return 0
+        if integer("fence", fence) <= 0:
+            raise RangeError(f"fence is {fence}, less than 1")
+        return fence
+
+    def cleanup(self, keep: Duration) -> int:
+        """Delete what expired or was released so long ago or longer, also of semaphores; returns how many.
+        Programs that hold leases do it by themselves now and then. Fences go on rising."""
+        return _handle.lease.cleanup(self._store, to_ms("keep", keep))
+
+    @property
+    def counters(self) -> LeaseCounters:
+        """What the store has counted since it was opened."""
+        return LeaseCounters(**_handle.lease.counters(self._store))
+
+
+class Semaphores(Leases):
+    """The same of semaphores: `store.semaphores`. An owner is the id of a request for a slot, which never
+    has two. NotFoundError: no such semaphore. Most programs need Store.semaphore()."""
+
+    _shared = True
+
+    def set_limit(
+        self, name: str, limit: int, *, connection: Optional[object] = None
+    ) -> None:
+        """Make a semaphore, or change how many may hold a slot of it: 0 (nobody) to 1,000,000. Lowering it
+        ends nobody's hold."""
+        self._set_limit(name, limit).run(connection)
+
+    async def set_limit_async(
+        self, name: str, limit: int, *, connection: Optional[object] = None
+    ) -> None:
+        """set_limit() on an async connection; without one, on a thread."""
+        await self._set_limit(name, limit).run_async(connection)
+
+    def _set_limit(self, name: str, limit: int) -> Call[None]:
+        text, number = name_text("name", name), integer("limit", limit)
+        return Call(
+            lambda: _handle.lease.set_limit(self._store, text, number),
+            lambda style: _handle.lease.set_limit_op(self._store, text, number, style),
+            lambda _: None,
         )

@@ -16,7 +16,7 @@ from waypost.config import Config, OptionValue, option_text
 from waypost.errors import ConfigError, Error
 from waypost.inbox import Inbox
 from waypost.jobs import Jobs
-from waypost.lease import Lease, Semaphore, Watcher
+from waypost.lease import Lease, Leases, Semaphore, Semaphores, Watcher
 from waypost.outbox import Outbox
 from waypost.timers import Timers
 from waypost.worker import Selector, Worker
@@ -180,6 +180,16 @@ class Store:
         """Make a semaphore, or set its limit: how many may hold a slot of it. Lowering it ends nobody's
         hold."""
         return Semaphore(self._handle, self._watcher, name, limit)
+
+    @property
+    def leases(self) -> Leases:
+        """What leases are made of, also in the app's transaction: acquire, renew, release, get."""
+        return Leases(self._handle, self)
+
+    @property
+    def semaphores(self) -> Semaphores:
+        """The same of semaphores."""
+        return Semaphores(self._handle, self)
 
     @property
     def id(self) -> str:
