@@ -323,3 +323,25 @@ def test_log_that_raises_does_no_harm(app: App) -> None:
 def test_version() -> None:
     assert waypost.__version__.count(".") == 2
     assert set(waypost.__all__) <= set(dir(waypost))
+
+
+def test_options_by_keyword_have_the_keys_that_they_look_like(new_url: Any) -> None:
+    options: Any = {
+        "inbox_table": "arrivals",
+        "outbox_table": "departures",
+        "inbox_revive_dead": True,
+        "outbox_keep_ms": 1000,
+        "timer_keep_ms": 1000,
+        "job_keep_ms": 1000,
+        "lease_keep_ms": 1000,
+        "worker_lease_ms": 1000,
+    }
+    with waypost.Store.open(new_url(), deploy=True, **options) as store:
+        key = waypost.InboxKey("shop", "1")
+        store.inbox.enqueue(key, "t", "1")
+        store.inbox.mark_dead(key)
+        store.inbox.enqueue(key, "t", "1")
+        assert store.inbox.get(key).status is waypost.Status.READY
+    for bad in ("inbox_tabel", "worker_leas_ms", "nonsense"):
+        with pytest.raises(waypost.ConfigError, match=bad):
+            waypost.Store.open(new_url(), **{bad: 1})

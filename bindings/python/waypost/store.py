@@ -23,6 +23,9 @@ from waypost.worker import Selector, Worker
 from waypost._text import Duration
 
 
+_PREFIXES = (
+    "store", "worker", "outbox", "inbox", "timer", "job", "lease", "schedule", "log",
+)
 # The remedy that the core's errors name, and its name here.
 _DEPLOY_IN_C = "the deploy call or the option store.deploy"
 _DEPLOY = "waypost.deploy(url) or Store.open(url, deploy=True)"
@@ -32,10 +35,8 @@ def _option_key(name: str) -> str:
     """A keyword as an option's key: worker_lease_ms is worker.lease_ms, schema store.schema."""
     if "." in name:
         return name
-    for prefix in ("worker", "log", "store", "lease", "inbox", "job", "schedule"):
-        if name.startswith(prefix + "_"):
-            return f"{prefix}.{name[len(prefix) + 1:]}"
-    return "store." + name
+    prefix, _, rest = name.partition("_")
+    return f"{prefix}.{rest}" if prefix in _PREFIXES and rest != "table" else "store." + name
 
 
 def _plain_url(url: str) -> str:
