@@ -68,6 +68,59 @@ public abstract class ConnectionTests(Engine engine) : IDisposable
         Assert.Equal(payloads, await Bed.ClaimPayloadsAsync());
     }
 
+    /// <summary>All other calls that join a transaction, which is ended then.</summary>
+    protected async Task JoinWithAllAsync(DbConnection connection, IsolationLevel isolation, bool commit)
+    {
+        (IInbox inbox, ISchedulerClient scheduler) = (Bed.Store.Inbox, Bed.Store.Scheduler);
+        Guid owner = WaypostStore.NewId();
+        foreach (string id in new[] { "ack", "abandon", "fail" })
+            await inbox.EnqueueAsync("claimed", "src", id, "");
+        IReadOnlyList<InboxMessage> claimed = await inbox.ClaimAsync(owner, Bed.Patience, 10);
+        Guid timer = await scheduler.ScheduleTimerAsync("t", "1", Bed.Now + Bed.Second);
+        Guid moved = await scheduler.ScheduleTimerAsync("t", "2", Bed.Now + Bed.Second);
+        await inbox.CheckAsync(new("dead", "src"));
+        await inbox.MarkDeadAsync("dead", "src");
+        var hashed = new InboxKey("once", "src") { Consumer = "c", Hash = new byte[] { 0, 255, 1 } };
+        await using (DbTransaction transaction = await connection.BeginTransactionAsync(isolation))
+        {
+            Assert.True((await inbox.ProcessOnceAsync(hashed, transaction)).Proceed);
+            Assert.Equal(InboxState.New, (await inbox.CheckAsync(new("new", "src"), transaction)).Found);
+            Assert.Equal(2, (await inbox.EnqueueManyAsync(
+                [new(new("b", "src"), new("t", "\U0001f600")), new(new("a", "src"), new("t", "1"))], transaction)).Count);
+            await inbox.MarkProcessingAsync(new("new", "src"), transaction);
+            await inbox.MarkProcessedAsync(new("new", "src"), transaction);
+            await inbox.ReviveAsync(new("dead", "src"), transaction);
+            await inbox.MarkDeadAsync(new("dead", "src"), "bad", transaction);
+            Assert.Equal(1, await inbox.AckAsync(owner, [claimed[0]], transaction, "me"));
+            Assert.Equal(1, await inbox.AbandonAsync(owner, [claimed[1]], "later", Bed.Second, transaction));
+            Assert.Equal(1, await inbox.FailAsync(owner, [claimed[2]], "bad", transaction));
+            await scheduler.ScheduleTimerAsync("t", "3", Bed.Now, transaction);
+            Assert.True(await scheduler.CancelTimerAsync(timer, transaction));
+            Assert.True(await scheduler.RescheduleTimerAsync(moved, Bed.Now, transaction));
+            LeaseInfo lease = await Bed.Store.Leases.AcquireOnceAsync("n", "me", Bed.Patience, transaction);
+            await Bed.Store.Leases.RenewAsync("n", "me", lease.Fence, Bed.Patience, transaction);
+            Assert.Equal("me", (await Bed.Store.Leases.GetAsync("n", transaction)).Owner);
+            await Bed.Store.Semaphores.SetLimitAsync("n", 1, transaction);
+            Assert.True((await Bed.Store.Semaphores.AcquireOnceAsync("n", "r", Bed.Patience, transaction)).Granted);
+            Assert.True(await Bed.Store.Semaphores.ReleaseAsync("n", "r", 0, transaction));
+            if (commit)
+                await transaction.CommitAsync();
+            else
+                await transaction.RollbackAsync();
+        }
+        Assert.Equal(commit ? InboxState.Done : InboxState.New, (await inbox.CheckAsync(hashed)).Found);
+        Assert.Equal(commit, await inbox.AlreadyProcessedAsync("new", "src"));
+        Assert.Equal(commit ? ["1", "\U0001f600"] : [],
+                     (await inbox.ClaimAsync(owner, Bed.Patience, 10, ["t"])).Select(m => m.Payload).Order(StringComparer.Ordinal));
+        Assert.Equal(commit ? "bad" : null, (await inbox.GetAsync("dead", "src")).LastError);
+        TopicStats total = (await inbox.GetStatsAsync()).Topics["claimed"];
+        Assert.Equal(commit ? (1, 1, 1, 0) : (0, 0, 0, 3), (total.Done, total.Scheduled, total.Failed, total.InProgress));
+        Assert.Equal(commit ? OutboxMessageStatus.Cancelled : OutboxMessageStatus.Ready, (await scheduler.GetTimerAsync(timer)).Status);
+        Assert.Equal(commit ? ["2", "3"] : [],
+                     (await scheduler.Timers.ClaimAsync(owner, Bed.Patience, 10)).Select(m => m.Payload).Order(StringComparer.Ordinal));
+        Assert.Equal(!commit, (await Bed.Store.Leases.AcquireOnceAsync("n", "you", Bed.Second)).Granted);
+    }
+
     protected async Task WriteWithEntityFrameworkAsync(Action<DbContextOptionsBuilder> configure, bool commit)
     {
         await using var context = new Context(configure);
@@ -152,19 +205,38 @@ public sealed class PostgreSqlConnectionTests() : ConnectionTests(Engine.Postgre
     public Task Messages_belong_to_the_transaction_of_npgsql(IsolationLevel isolation, bool commit) =>
         WriteAsync(Bed.Connect(), isolation, commit);
 
+    // proves: BND-002
+    [Theory]
+    [InlineData(IsolationLevel.ReadCommitted, true)]
+    [InlineData(IsolationLevel.ReadCommitted, false)]
+    [InlineData(IsolationLevel.RepeatableRead, true)]
+    [InlineData(IsolationLevel.Serializable, true)]
+    public Task All_that_joins_a_transaction_belongs_to_it_on_npgsql(IsolationLevel isolation, bool commit) =>
+        JoinWithAllAsync(Bed.Connect(), isolation, commit);
+
+    private OdbcConnection ConnectByOdbc()
+    {
+        var url = new Uri(Bed.Url);
+        var connection = Bed.Keep(new OdbcConnection(
+            $"Driver={{PostgreSQL Unicode}};Server={url.Host};Port={url.Port};Database={url.AbsolutePath[1..]};"
+            + $"Uid={url.UserInfo};Protocol=7.4-0;UseServerSidePrepare=1;UseDeclareFetch=0;MaxLongVarcharSize=8388608"));
+        connection.Open();
+        return connection;
+    }
+
     // proves: OBX-001, OBX-003, BND-002
     [Theory]
     [InlineData(true)]
     [InlineData(false)]
-    public async Task Messages_belong_to_the_transaction_of_odbc(bool commit)
-    {
-        var url = new Uri(Bed.Url);
-        await using var connection = new OdbcConnection(
-            $"Driver={{PostgreSQL Unicode}};Server={url.Host};Port={url.Port};Database={url.AbsolutePath[1..]};"
-            + $"Uid={url.UserInfo};Protocol=7.4-0;UseServerSidePrepare=1;UseDeclareFetch=0;MaxLongVarcharSize=8388608");
-        await connection.OpenAsync();
-        await WriteAsync(connection, IsolationLevel.ReadCommitted, commit);
-    }
+    public Task Messages_belong_to_the_transaction_of_odbc(bool commit) =>
+        WriteAsync(ConnectByOdbc(), IsolationLevel.ReadCommitted, commit);
+
+    // proves: BND-002
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public Task All_that_joins_a_transaction_belongs_to_it_on_odbc(bool commit) =>
+        JoinWithAllAsync(ConnectByOdbc(), IsolationLevel.ReadCommitted, commit);
 
     // proves: OBX-001, OBX-003, BND-002
     [Theory]
@@ -214,6 +286,13 @@ public sealed class SqliteConnectionTests() : ConnectionTests(Engine.Sqlite)
     [InlineData(IsolationLevel.Serializable, false)]
     public Task Messages_belong_to_the_transaction(IsolationLevel isolation, bool commit) =>
         WriteAsync(Bed.Connect(), isolation, commit);
+
+    // proves: BND-002
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public Task All_that_joins_a_transaction_belongs_to_it(bool commit) =>
+        JoinWithAllAsync(Bed.Connect(), IsolationLevel.Serializable, commit);
 
     // proves: OBX-001, OBX-003, BND-002
     [Theory]

@@ -69,6 +69,37 @@ public abstract class DeadLetterTests(Engine engine) : IDisposable
         await Assert.ThrowsAsync<ArgumentOutOfRangeException>(() => Bed.Outbox.ListDeadLettersAsync(limit: 1001));
     }
 
+    // scenario: DED-001, DED-002, DED-003
+    // proves: DLQ-001
+    [Theory]
+    [InlineData(WaypostQueue.Timer)]
+    [InlineData(WaypostQueue.Job)]
+    public async Task Those_of_timers_and_runs_are_listed_replayed_and_purged_too(WaypostQueue which)
+    {
+        ISchedulerClient scheduler = Bed.Store.Scheduler;
+        IWorkQueue<OutboxMessage> queue = which == WaypostQueue.Timer ? scheduler.Timers : scheduler.JobRuns;
+        await scheduler.CreateOrUpdateJobAsync(
+            new JobDefinition("j", "a", "1") { Cron = "@daily", Overlap = JobOverlap.Allow });
+        for (int n = 0; n < 2; n++)
+        {
+            await scheduler.ScheduleTimerAsync("a", "1", Now);
+            await scheduler.TriggerJobAsync("j");
+        }
+        Guid owner = WaypostStore.NewId();
+        Assert.Equal(2, await queue.FailAsync(owner, await queue.ClaimAsync(owner, 30 * Second, 10), "no"));
+        Page<OutboxMessageInfo> page = await queue.ListDeadLettersAsync(limit: 1);
+        Page<OutboxMessageInfo> next = await queue.ListDeadLettersAsync(null, page, 1);
+        Assert.Equal(["1"], Payloads(next));
+        Assert.NotEqual(page[0].Message.Id, next[0].Message.Id);
+        Assert.Empty(await queue.ListDeadLettersAsync(null, next, 1));
+        Assert.Equal(1, await queue.ReplayDeadLettersAsync(new() { Ids = [page[0].Message.Id] }));
+        OutboxMessage again = Assert.Single(await queue.ClaimAsync(owner, 30 * Second, 10));
+        Assert.Equal((page[0].Message.Id, 0), (again.Id, again.Attempt));
+        Assert.Equal(1, await queue.PurgeDeadLettersAsync());
+        Assert.Empty(await queue.ListDeadLettersAsync());
+        Assert.Equal(1, (await queue.GetStatsAsync()).Total.InProgress);
+    }
+
     // scenario: DED-001
     // proves: DLQ-001
     [Fact]

@@ -471,6 +471,11 @@ public sealed class HostingTests : IDisposable
         entry = (await health.CheckHealthAsync()).Entries["waypost"];
         Assert.Equal(HealthStatus.Degraded, entry.Status);
         Assert.Equal(1L, entry.Data["ready"]);
+        await _bed.ClaimAsync();
+        Assert.Equal(HealthStatus.Healthy, (await health.CheckHealthAsync()).Entries["waypost"].Status);
+        await _bed.Store.Scheduler.ScheduleTimerAsync("created", "1", DateTimeOffset.UnixEpoch);
+        entry = (await health.CheckHealthAsync()).Entries["waypost"];
+        Assert.Equal((HealthStatus.Degraded, 0L, 1L), (entry.Status, entry.Data["ready"], entry.Data["timersReady"]));
         host.Services.GetRequiredService<WaypostStore>().Dispose();
         Assert.Equal(HealthStatus.Unhealthy, (await health.CheckHealthAsync()).Entries["waypost"].Status);
     }

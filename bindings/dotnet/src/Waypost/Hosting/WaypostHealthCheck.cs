@@ -13,13 +13,21 @@ internal sealed class WaypostHealthCheck(IServiceProvider services, TimeSpan? ma
         try
         {
             WaypostStore store = services.GetRequiredService<WaypostStore>();
-            OutboxStats stats = await store.Outbox.GetStatsAsync(false, cancellationToken)
-                .ConfigureAwait(false);
-            Dictionary<string, object> data = Data(store, stats.Total);
-            return maxReadyAge is { } limit && stats.Total.OldestReadyAge > limit
-                ? HealthCheckResult.Degraded(
-                    $"a message has been ready for {stats.Total.OldestReadyAge}", data: data)
-                : HealthCheckResult.Healthy($"{stats.Total.Ready} messages are ready", data);
+            TopicStats outbox = await TotalAsync(store.Outbox, cancellationToken).ConfigureAwait(false);
+            TopicStats[] all =
+            [
+                outbox,
+                await TotalAsync(store.Inbox, cancellationToken).ConfigureAwait(false),
+                await TotalAsync(store.Scheduler.Timers, cancellationToken).ConfigureAwait(false),
+                await TotalAsync(store.Scheduler.JobRuns, cancellationToken).ConfigureAwait(false),
+            ];
+            Dictionary<string, object> data = Data(store, outbox);
+            (data["inboxReady"], data["timersReady"], data["jobRunsReady"]) =
+                (all[1].Ready, all[2].Ready, all[3].Ready);
+            TimeSpan oldest = all.Max(queue => queue.OldestReadyAge);
+            return maxReadyAge is { } limit && oldest > limit
+                ? HealthCheckResult.Degraded($"a message has been ready for {oldest}", data: data)
+                : HealthCheckResult.Healthy($"{all.Sum(queue => queue.Ready)} messages are ready", data);
         }
         catch (Exception e) when (e is not OperationCanceledException)
         {
@@ -27,6 +35,10 @@ internal sealed class WaypostHealthCheck(IServiceProvider services, TimeSpan? ma
                 context.Registration.FailureStatus, "the store cannot be read", e);
         }
     }
+
+    private static async Task<TopicStats> TotalAsync<TMessage>(
+        IWorkQueue<TMessage> queue, CancellationToken cancellationToken) where TMessage : OutboxMessage =>
+        (await queue.GetStatsAsync(false, cancellationToken).ConfigureAwait(false)).Total;
 
     private Dictionary<string, object> Data(WaypostStore store, TopicStats total)
     {

@@ -104,8 +104,8 @@ public static class WaypostServices
         provider.GetService<ILoggerFactory>()?.CreateLogger("Waypost"),
         provider.GetService<ManualClock>());
 
-    /// <summary>Report whether the store can be read, with its counts; degraded when a message has
-    /// been ready for longer than <paramref name="maxReadyAge"/>.</summary>
+    /// <summary>Report whether the store can be read, with its counts; degraded when a message of
+    /// any queue has been ready for longer than <paramref name="maxReadyAge"/>.</summary>
     public static IHealthChecksBuilder AddWaypost(
         this IHealthChecksBuilder builder, string name = "waypost",
         HealthStatus? failureStatus = null, IEnumerable<string>? tags = null,
