@@ -895,6 +895,91 @@ static void test_worker__run_over_its_time__is_told_to_stop_and_timed_out(void *
     assert_int_equal(s.count, 1);
 }
 
+typedef struct stuck {
+    wpt_gate gate;
+    atomic_int others;
+} stuck;
+
+static wp_outcome ignore_or_count(wp_delivery *delivery, void *user)
+{
+    stuck *s = user;
+    if (strcmp(wp_received_job(wp_delivery_message(delivery)), "stuck") == 0)
+        wpt_gate_pass(&s->gate); /* whatever it is told */
+    else
+        atomic_fetch_add(&s->others, 1);
+    return WP_OUTCOME_DONE;
+}
+
+/* proves: JOB-011 */
+static void test_worker__run_that_ignores_its_timeout__does_not_hold_up_others(void **state)
+{
+    bed *b = *state;
+    stuck s = {.others = 0};
+    wp_worker *worker = NULL;
+    wp_job *job = job_of("stuck", "@daily");
+    wpt_gate_init(&s.gate);
+    WPT_OK(wp_job_set_timeout_ms(job, 5000, WPT_ERR));
+    WPT_OK(wp_job_set_retry(job, 1, 0, 0, WPT_ERR));
+    put(b, job);
+    put(b, job_of("other", "@daily"));
+    WPT_OK(wp_worker_new(&worker, b->store, NULL, WPT_ERR));
+    WPT_OK(wp_worker_handle(worker, WP_SOURCE_JOB, "t", ignore_or_count, &s, NULL, WPT_ERR));
+    WPT_OK(wp_job_trigger(NULL, b->store, "stuck", WPT_ERR));
+    WPT_OK(wp_worker_start(worker, 2, WPT_ERR));
+    WPT_AWAIT(wpt_gate_waiting(&s.gate) == 1);
+    wpt_advance_ms(b->clock, 5000);
+    for (int i = 1; i <= 3; i++) {
+        WPT_OK(wp_job_trigger(NULL, b->store, "other", WPT_ERR));
+        WPT_AWAIT(s.others == i);
+        wpt_advance_ms(b->clock, 10); /* worker.flush_ms */
+        WPT_AWAIT(last_status(b, "other") == WP_RUN_SUCCEEDED);
+    }
+    assert_int_equal(wpt_gate_waiting(&s.gate), 1);
+    wpt_gate_open(&s.gate, SIZE_MAX);
+    WPT_OK(wp_worker_stop(NULL, worker, 60000, WPT_ERR));
+    wp_worker_free(worker);
+    wpt_gate_fini(&s.gate);
+}
+
+static wp_outcome count_own(wp_delivery *delivery, void *user)
+{
+    char topic[16];
+    atomic_int *own = user;
+    (void)snprintf(topic, sizeof topic, "t%d", atomic_load(own));
+    assert_string_equal(wp_received_topic(wp_delivery_message(delivery)), topic);
+    atomic_fetch_add(own, 1000);
+    return WP_OUTCOME_DONE;
+}
+
+/* More topics than the index of handlers has slots: each run reaches the handler of its own. */
+/* proves: JOB-019 */
+static void test_worker__with_many_topics__each_run_reaches_its_handler(void **state)
+{
+    enum { TOPICS = 300, JOBS = 30 };
+    bed *b = *state;
+    static atomic_int own[TOPICS];
+    wp_worker *worker = NULL;
+    WPT_OK(wp_worker_new(&worker, b->store, NULL, WPT_ERR));
+    for (int i = 0; i < TOPICS; i++) {
+        char topic[16];
+        wp_job *job = NULL;
+        (void)snprintf(topic, sizeof topic, "t%d", i);
+        atomic_store(&own[i], i);
+        WPT_OK(wp_worker_handle(worker, WP_SOURCE_JOB, topic, count_own, &own[i], NULL, WPT_ERR));
+        if (i % (TOPICS / JOBS) != 0)
+            continue;
+        WPT_OK(wp_job_new(&job, topic, topic, "p", 1, WPT_ERR));
+        WPT_OK(wp_job_set_schedule(job, "@daily", NULL, WPT_ERR));
+        put(b, job);
+        WPT_OK(wp_job_trigger(NULL, b->store, topic, WPT_ERR));
+    }
+    while (drain(worker) > 0) {
+    }
+    for (int i = 0; i < TOPICS; i++)
+        assert_int_equal(own[i], i % (TOPICS / JOBS) == 0 ? i + 1000 : i);
+    wp_worker_free(worker);
+}
+
 /* scenario: RUN-010 */
 /* proves: JOB-008, JOB-011 */
 static void test_worker__run_that_is_cancelled__is_told_to_stop_and_not_tried_again(void **state)
@@ -995,6 +1080,8 @@ int main(void)
         BED_TEST(test_worker__failing_run__is_retried_by_its_jobs_policy),
         BED_TEST(test_worker__meets_lost_runs__warns_and_runs_them_again),
         BED_TEST(test_worker__run_over_its_time__is_told_to_stop_and_timed_out),
+        BED_TEST(test_worker__run_that_ignores_its_timeout__does_not_hold_up_others),
+        BED_TEST(test_worker__with_many_topics__each_run_reaches_its_handler),
         BED_TEST(test_worker__run_that_is_cancelled__is_told_to_stop_and_not_tried_again),
         BED_TEST(test_worker__running__sleeps_until_the_job_is_due),
         BED_TEST(test_output__too_long_or_no_run__is_refused),
