@@ -19,7 +19,7 @@ build dotnet waypost_net | tail -n 1
 dotnet build bindings/dotnet/Waypost.sln -c Release -v quiet --nologo
 [ "${1:-}" = --build ] && exit 0
 
-tools/documents.sh build/dotnet/documents # for the webhook example
+tools/documents.sh build/demo # for examples/dotnet/Webhook
 log=build/dotnet/tests.log
 status=0
 timeout 1200 dotnet test bindings/dotnet/tests/Waypost.Tests -c Release --no-build --nologo 2>&1 |

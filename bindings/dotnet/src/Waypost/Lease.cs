@@ -42,10 +42,23 @@ public sealed class Lease : IAsyncDisposable, IDisposable
     public CancellationToken Lost { get; }
 
     /// <summary>Whether work under it may go on. No I/O.</summary>
-    public bool IsHeld => !_handle.IsClosed && _handle.Status == wp_status.WP_OK;
+    public bool IsHeld => Ask(handle => handle.Status == wp_status.WP_OK);
 
     /// <summary>How long work may go on if it cannot be renewed; zero: lost or released.</summary>
-    public TimeSpan Remaining => _handle.IsClosed ? default : TimeSpan.FromMilliseconds(_handle.RemainingMs);
+    public TimeSpan Remaining => Ask(handle => TimeSpan.FromMilliseconds(handle.RemainingMs));
+
+    /// <summary>Of one that was released: no, none.</summary>
+    private T Ask<T>(Func<LeaseHandle, T> question) where T : struct
+    {
+        try
+        {
+            return question(_handle);
+        }
+        catch (ObjectDisposedException)
+        {
+            return default;
+        }
+    }
 
     /// <summary>Before each step of the work. No I/O.</summary>
     /// <exception cref="LeaseLostException">Stop the work.</exception>

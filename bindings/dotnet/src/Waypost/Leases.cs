@@ -18,7 +18,7 @@ internal sealed class Leases(StoreHandle store, string engine, wp_lease_kind kin
         for (uint attempt = 0; ; attempt++)
         {
             (Lease? lease, LeaseInfoHandle refused) =
-                await Own(() => Hold(name, owner, duration), cancellationToken).ConfigureAwait(false);
+                await Task.Run(() => Hold(name, owner, duration), cancellationToken).ConfigureAwait(false);
             using (refused)
             {
                 if (lease is not null)
@@ -35,7 +35,7 @@ internal sealed class Leases(StoreHandle store, string engine, wp_lease_kind kin
 
     public Task<Lease?> TryAcquireAsync(
         string name, TimeSpan duration, CancellationToken cancellationToken) =>
-        Own(() =>
+        Task.Run(() =>
         {
             (Lease? lease, LeaseInfoHandle refused) = Hold(name, null, duration);
             refused.Dispose();
@@ -82,60 +82,52 @@ internal sealed class Leases(StoreHandle store, string engine, wp_lease_kind kin
         string name, string owner, TimeSpan duration, DbTransaction? transaction,
         CancellationToken cancellationToken) =>
         transaction is null
-            ? Own(() => store.LeaseAcquire(kind, name, owner, Times.ToMs(duration)), cancellationToken)
-            : OnApps(transaction,
-                     store.LeaseAcquireOperation(kind, name, owner, Times.ToMs(duration)),
-                     op => op.ResultLease(), cancellationToken);
+            ? Task.Run(() => store.LeaseAcquire(kind, name, owner, Times.ToMs(duration)), cancellationToken)
+            : OnApps.RunAsync(
+                transaction, engine, store.LeaseAcquireOperation(kind, name, owner, Times.ToMs(duration)),
+                op => op.ResultLease(), cancellationToken);
 
     public Task<LeaseInfo> RenewAsync(
         string name, string owner, long fence, TimeSpan duration, DbTransaction? transaction,
         CancellationToken cancellationToken) =>
         transaction is null
-            ? Own(() => store.LeaseRenew(kind, name, owner, fence, Times.ToMs(duration)),
-                  cancellationToken)
-            : OnApps(transaction,
-                     store.LeaseRenewOperation(kind, name, owner, fence, Times.ToMs(duration)),
-                     op => op.ResultLease(), cancellationToken);
+            ? Task.Run(
+                () => store.LeaseRenew(kind, name, owner, fence, Times.ToMs(duration)), cancellationToken)
+            : OnApps.RunAsync(
+                transaction, engine, store.LeaseRenewOperation(kind, name, owner, fence, Times.ToMs(duration)),
+                op => op.ResultLease(), cancellationToken);
 
     public Task<bool> ReleaseAsync(
         string name, string owner, long fence, DbTransaction? transaction,
         CancellationToken cancellationToken) =>
         transaction is null
-            ? Own(() => store.LeaseRelease(kind, name, owner, fence), cancellationToken)
-            : OnApps(transaction, store.LeaseReleaseOperation(kind, name, owner, fence),
-                     op => op.ResultCount > 0, cancellationToken);
+            ? Task.Run(() => store.LeaseRelease(kind, name, owner, fence), cancellationToken)
+            : OnApps.RunAsync(
+                transaction, engine, store.LeaseReleaseOperation(kind, name, owner, fence),
+                op => op.ResultCount > 0, cancellationToken);
 
     public Task<LeaseInfo> GetAsync(
         string name, DbTransaction? transaction, CancellationToken cancellationToken) =>
         transaction is null
-            ? Own(() => store.LeaseGet(kind, name), cancellationToken)
-            : OnApps(transaction, store.LeaseGetOperation(kind, name), op => op.ResultLease(),
-                     cancellationToken);
+            ? Task.Run(() => store.LeaseGet(kind, name), cancellationToken)
+            : OnApps.RunAsync(
+                transaction, engine, store.LeaseGetOperation(kind, name),
+                op => op.ResultLease(), cancellationToken);
 
     public Task SetLimitAsync(
         string name, long limit, DbTransaction? transaction, CancellationToken cancellationToken) =>
         transaction is null
             ? Task.Run(() => store.SemaphoreSetLimit(name, limit), cancellationToken)
-            : OnApps(transaction, store.SemaphoreSetLimitOperation(name, limit), _ => true,
-                     cancellationToken);
+            : OnApps.RunAsync(
+                transaction, engine, store.SemaphoreSetLimitOperation(name, limit),
+                _ => true, cancellationToken);
 
     public Task<long> CleanupAsync(TimeSpan keep, CancellationToken cancellationToken) =>
-        Own(() => store.LeaseCleanup(Times.ToMs(keep)), cancellationToken);
+        Task.Run(() => store.LeaseCleanup(Times.ToMs(keep)), cancellationToken);
 
     public LeaseCounters Counters => new(
         store.LeaseCounter(wp_lease_counter.WP_LEASE_COUNTER_HELD),
         store.LeaseCounter(wp_lease_counter.WP_LEASE_COUNTER_RENEWED),
         store.LeaseCounter(wp_lease_counter.WP_LEASE_COUNTER_LOST),
         store.LeaseCounter(wp_lease_counter.WP_LEASE_COUNTER_ERRORS));
-
-    /// <summary>On the core's own connections, whose calls block.</summary>
-    private static Task<T> Own<T>(Func<T> call, CancellationToken cancellationToken) =>
-        Task.Run(call, cancellationToken);
-
-    private Task<T> OnApps<T>(
-        DbTransaction transaction, OperationHandle operation, Func<OperationHandle, T> result,
-        CancellationToken cancellationToken) =>
-        Waypost.OnApps.RunAsync(
-            Waypost.OnApps.ConnectionOf(transaction), transaction, engine, operation, result,
-            cancellationToken);
 }

@@ -14,6 +14,12 @@ internal static class OnApps
         transaction.Connection ?? throw new InvalidOperationException(
             "the transaction is over: it was committed, rolled back or disposed");
 
+    /// <summary>In a transaction of the app's.</summary>
+    public static Task<T> RunAsync<T>(
+        DbTransaction transaction, string engine, OperationHandle operation,
+        Func<OperationHandle, T> result, CancellationToken cancellationToken) =>
+        RunAsync(ConnectionOf(transaction), transaction, engine, operation, result, cancellationToken);
+
     /// <summary>Execute what the operation asks for, and free it.</summary>
     public static async Task<T> RunAsync<T>(
         DbConnection connection, DbTransaction? transaction, string engine,

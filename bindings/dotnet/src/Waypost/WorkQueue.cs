@@ -133,7 +133,7 @@ internal class WorkQueue<TMessage>(StoreHandle store, string engine, wp_source q
     protected Task<T> OnApps<T>(
         DbTransaction transaction, Func<OperationHandle> make, Func<OperationHandle, T> result,
         CancellationToken cancellationToken) =>
-        OnApps(Waypost.OnApps.ConnectionOf(transaction), transaction, make, result, cancellationToken);
+        Waypost.OnApps.RunAsync(transaction, engine, make(), result, cancellationToken);
 
     protected Task<T> OnApps<T>(
         DbConnection connection, DbTransaction? transaction, Func<OperationHandle> make,

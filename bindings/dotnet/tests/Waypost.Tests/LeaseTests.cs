@@ -317,6 +317,42 @@ public abstract class LeaseTests(Engine engine) : IDisposable
         Assert.True((await Leases.AcquireOnceAsync("m", "you", Second)).Granted);
     }
 
+    // proves: LSE-005
+    [Fact]
+    public async Task Callback_of_a_lost_lease_that_throws_or_blocks_holds_up_no_other()
+    {
+        await using Lease throws = await Leases.AcquireAsync("throws", 10 * Second);
+        await using Lease blocks = await Leases.AcquireAsync("blocks", 10 * Second);
+        await using Lease third = await Leases.AcquireAsync("third", 10 * Second);
+        using var go = new ManualResetEventSlim();
+        throws.Lost.Register(() => throw new FormatException("on purpose"));
+        blocks.Lost.Register(() => go.Wait(Bed.Patience));
+        foreach (Lease lease in new[] { throws, blocks, third })
+            Assert.True(await Leases.ReleaseAsync(lease.Name, lease.Owner));
+        Bed.Clock.Advance(6 * Second);
+        await Bed.UntilAsync(() => third.Lost.IsCancellationRequested);
+        await Bed.UntilAsync(() => throws.Lost.IsCancellationRequested && blocks.Lost.IsCancellationRequested);
+        go.Set();
+    }
+
+    // proves: LSE-005
+    [Fact]
+    public async Task Lease_asked_while_it_is_released_says_no_and_throws_nothing()
+    {
+        for (int round = 0; round < 20; round++)
+        {
+            Lease lease = await Leases.AcquireAsync("n", TimeSpan.FromHours(1), Bed.Patience);
+            Task asking = Task.Run(() =>
+            {
+                while (lease.IsHeld)
+                    _ = lease.Remaining;
+            });
+            await Task.WhenAll(lease.DisposeAsync().AsTask(), Task.Run(lease.Dispose));
+            await asking;
+        }
+        Assert.Equal(0, Leases.Counters.Held);
+    }
+
     // proves: LSE-003
     [Fact]
     public async Task Lease_that_was_forgotten_is_released()

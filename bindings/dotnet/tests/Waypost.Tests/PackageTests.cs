@@ -132,7 +132,7 @@ public sealed class PackageTests : IDisposable
     [Fact]
     public void Webhooks_that_come_again_and_at_once_are_handled_once_and_forged_ones_never()
     {
-        string documents = Path.Combine(Root, "build/dotnet/documents");
+        string documents = Path.Combine(Root, "build/demo");
         string output = Run(_folder, "dotnet", Built("Webhook", "Webhook.dll"), "--check", documents);
         Assert.Matches("webhook: [1-9][0-9]+ deliveries, [0-9]+ requests, 0 faults\n$", output);
     }

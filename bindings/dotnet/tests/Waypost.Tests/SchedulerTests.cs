@@ -629,6 +629,38 @@ public abstract class JobTests(Engine engine) : IDisposable
         Assert.Equal(4, (await RunsAsync()).Count);
     }
 
+    private sealed class Broken : IJobHandler
+    {
+        public string Topic => "t";
+
+        public Task<string?> HandleAsync(OutboxDelivery run, CancellationToken cancellationToken) => run.JobName switch
+        {
+            "null" => null!,
+            "thrown" => throw new FormatException("broken"),
+            "later" => Task.FromException<string?>(new FormatException("broken later")),
+            "rejected" => throw new RejectException("never"),
+            _ => Task.FromResult<string?>(new string('x', 70000)),
+        };
+    }
+
+    // proves: JOB-008, BND-003
+    [Theory]
+    [InlineData("null", "null, not a task")]
+    [InlineData("thrown", "FormatException: broken")]
+    [InlineData("later", "FormatException: broken later")]
+    [InlineData("rejected", "never", JobRunStatus.Failed)]
+    [InlineData("too long", "ArgumentOutOfRangeException")]
+    public async Task Handler_that_breaks_says_why_in_the_history(string name, string error, JobRunStatus status = JobRunStatus.Pending)
+    {
+        OutboxWorker worker = Bed.Keep(Bed.Store.CreateWorker()).Handle(new Broken());
+        await Scheduler.CreateOrUpdateJobAsync(Every(name, "@daily"));
+        Guid id = await Scheduler.TriggerJobAsync(name);
+        Assert.Equal(1, await worker.DrainAsync());
+        JobRun run = await Scheduler.GetJobRunAsync(id);
+        Assert.Equal((status, null), (run.Status, run.Output));
+        Assert.Contains(error, run.Error);
+    }
+
     // proves: JOB-006, BND-002
     [Fact]
     public async Task Handler_completes_its_run_in_the_apps_transaction()
