@@ -20,15 +20,16 @@ typedef struct queue {
                       const int64_t *, size_t, const char *, wp_error **);
     wp_status (*release)(size_t *, wp_store *, wp_conn *, const wp_id *, const wp_id *,
                          const int64_t *, size_t, wp_error **);
+    wp_status (*reap)(size_t *, wp_store *, wp_error **);
 } queue;
 static const queue queues[] = {{WP_SOURCE_OUTBOX, wp_outbox_claim, wp_outbox_ack, wp_outbox_abandon,
-                                wp_outbox_fail, wp_outbox_release},
+                                wp_outbox_fail, wp_outbox_release, wp_outbox_reap},
                                {WP_SOURCE_INBOX, wp_inbox_claim, wp_inbox_ack, wp_inbox_abandon,
-                                wp_inbox_fail, wp_inbox_release},
+                                wp_inbox_fail, wp_inbox_release, wp_inbox_reap},
                                {WP_SOURCE_TIMER, wp_timer_claim, wp_timer_ack, wp_timer_abandon,
-                                wp_timer_fail, wp_timer_release},
+                                wp_timer_fail, wp_timer_release, wp_timer_reap},
                                {WP_SOURCE_JOB, wp_job_run_claim, wp_job_run_ack, wp_job_run_abandon,
-                                wp_job_run_fail, wp_job_run_release}};
+                                wp_job_run_fail, wp_job_run_release, wp_job_run_reap}};
 static const queue *const outbox = &queues[0];
 static const queue *const inbox = &queues[1];
 
@@ -262,6 +263,52 @@ static wp_outcome count_call(wp_delivery *delivery, void *user)
     assert_int_equal(wp_received_attempt(wp_delivery_message(delivery)), 0);
     ++*(int *)user;
     return WP_OUTCOME_DONE;
+}
+
+static wp_outcome reject(wp_delivery *delivery, void *user)
+{
+    (void)delivery;
+    (void)user;
+    return WP_OUTCOME_REJECT;
+}
+
+/* Whoever makes a dead letter tells of it: a worker that handled it, and whoever reaps, for those whose
+ * leases ran out too often. */
+/* proves: DLQ-001 */
+static void test_dead__made_by_workers_and_reapers__are_told_to_the_log(void **state)
+{
+    bed *b = *state;
+    wpt_log log;
+    wpt_log_init(&log);
+    ib_reopen_logged_with(b, &log, "error", WPT_OPTIONS("worker.max_attempts", "1"));
+    for (size_t s = 0; s < WPT_COUNT(queues); s++) {
+        const queue *q = &queues[s];
+        const wp_id rejected = send(b, q, "rejected", "t");
+        wp_id lost[2];
+        wp_worker *worker = NULL;
+        char id[37];
+        WPT_OK(wp_worker_new(&worker, b->store, NULL, WPT_ERR));
+        WPT_OK(wp_worker_handle(worker, q->source, "t", reject, NULL, NULL, WPT_ERR));
+        WPT_OK(wp_worker_drain(NULL, worker, 60000, WPT_ERR));
+        wp_id_format(id, &rejected);
+        assert_int_equal(wpt_log_count(&log, "error dead letter", id, "rejected by"), 1);
+        for (size_t i = 0; i < 2; i++) { /* reaped by a worker, and by hand */
+            lost[i] = send(b, q, i ? "lost again" : "lost", "t");
+            wp_claim_free(claim_all(b, q));
+            wpt_advance_ms(b->clock, 1000);
+            if (i == 0)
+                WPT_OK(wp_worker_drain(NULL, worker, 60000, WPT_ERR));
+            else
+                WPT_OK(q->reap(NULL, b->store, WPT_ERR));
+            wp_id_format(id, &lost[i]);
+            assert_int_equal(wpt_log_count(&log, "error dead letter", id, "lease expired"), 1);
+        }
+        assert_int_equal(count(b, q, NULL), 3);
+        wp_worker_free(worker);
+    }
+    assert_int_equal(wpt_log_count(&log, "error dead letter", "\"Topic\":\"t\"", ""),
+                     3 * WPT_COUNT(queues));
+    ib_close_logged(b, &log);
 }
 
 /* scenario: DED-002 */
@@ -625,6 +672,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         BED_TEST(test_dead__listed_by_pages_and_filters__are_those_that_died),
         BED_TEST(test_dead__replayed__are_ready_with_no_attempts_and_recorded),
+        BED_TEST(test_dead__made_by_workers_and_reapers__are_told_to_the_log),
         BED_TEST(test_dead__replayed__reach_their_handler_again),
         BED_TEST(test_dead__replayed_at_a_rate__come_due_one_after_the_other),
         BED_TEST(test_dead__replayed_with_an_ordering_key__run_one_at_a_time),

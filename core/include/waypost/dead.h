@@ -4,7 +4,9 @@
  * Dead letters of every queue: list, replay, purge; and the cleanup of what is done.
  *
  * A message is a dead letter when its attempts are spent, its handler rejected it, it expired, or the
- * app failed it. A worker logs each at "error".
+ * app failed it. Each that a worker or a reaper makes is told to the log (wp_config_set_log()) at "error", as
+ * "dead letter" with StoreId, Topic, MessageId, Attempt and the reason as Exception: that is the event to
+ * act on. The list is the truth.
  */
 #ifndef WAYPOST_DEAD_H
 #define WAYPOST_DEAD_H

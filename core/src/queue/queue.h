@@ -215,6 +215,7 @@ typedef struct wp__reap_op {
     int end; /* of those being written: a wp__expired_end */
     wp__buf json;
     /* results */
+    wp__buf dead;      /* which died, but for unreadable ones: a JSON array, not closed */
     size_t leases;     /* expired leases met: at most a page */
     size_t retried;    /* of them, given back */
     size_t failed;     /* of them, at their limit of attempts */
@@ -223,6 +224,9 @@ typedef struct wp__reap_op {
 } wp__reap_op;
 /* Whether there may be more: run it again. */
 bool wp__reap_op_is_full(const wp__reap_op *op);
+/* After it has run: log each dead letter that it made. */
+wp_status wp__reap_op_tell(wp__reap_op *op, wp_conn *conn, wp__log *log, const char *worker,
+                           wp_error **err);
 /* One page of expired leases and one of expired messages; run again while a page was full. */
 void wp__reap_op_init(wp__reap_op *op, wp_store *store, const wp__queue *queue, const char *worker,
                       int64_t now_us, int64_t since_us);

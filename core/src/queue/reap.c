@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "db/store.h"
 #include "queue/queue.h"
 
@@ -156,9 +157,21 @@ static wp_status note_expired(wp__reap_op *self, const wp__value *columns, wp_er
     return WP_OK;
 }
 
+static wp_status note_dead(wp__reap_op *self, const wp__value *columns, wp_error **err)
+{
+    int64_t seq = 0;
+    wp_status st = wp__column_int(&seq, &columns[0], err);
+    if (st != WP_OK)
+        return st;
+    wp__buf_text(&self->dead, self->dead.len ? "," : "[");
+    wp__buf_int(&self->dead, seq);
+    return WP_OK;
+}
+
 static wp_status reap_row(wp_op *op, const wp__value *columns, wp_error **err)
 {
     wp__reap_op *self = (wp__reap_op *)op;
+    const bool dies = self->phase == PHASE_EXPIRE || self->end != RETRIED;
     if (self->phase == PHASE_FIND)
         return note_expired(self, columns, err);
     if (self->phase == PHASE_ODD)
@@ -171,7 +184,7 @@ static wp_status reap_row(wp_op *op, const wp__value *columns, wp_error **err)
         self->failed++;
     else
         self->retried++;
-    return WP_OK;
+    return dies ? note_dead(self, columns, err) : WP_OK;
 }
 
 static void reap_rewind(wp_op *op)
@@ -181,6 +194,7 @@ static void reap_rewind(wp_op *op)
     self->done = 0;
     self->row_count = 0;
     self->leases = self->retried = self->failed = self->expired = self->unreadable = 0;
+    wp__buf_clear(&self->dead);
     wp__aside_clear(&self->aside);
 }
 
@@ -190,6 +204,7 @@ static void reap_destroy(wp_op *op)
     free(self->rows);
     wp__aside_free(&self->aside);
     wp__buf_free(&self->json);
+    wp__buf_free(&self->dead);
 }
 
 static const wp__op_class reap_class = {.next = reap_next,
@@ -210,6 +225,76 @@ bool wp__reap_op_is_full(const wp__reap_op *op)
 {
     return op->leases == WP__REAP_PAGE || op->expired >= WP__REAP_PAGE ||
            op->unreadable >= WP__REAP_PAGE;
+}
+
+/* ---- telling of dead letters -------------------------------------------------------------- */
+
+typedef struct tell_op {
+    wp_op base;
+    const char *seqs;
+    wp__log *log;
+    const char *worker;
+    int step;
+} tell_op;
+
+static wp_status tell_next(wp_op *op, wp_error **err)
+{
+    (void)err;
+    if (((tell_op *)op)->step++ == 0) {
+        wp__op_set_text(op, WP__P_SEQS, ((tell_op *)op)->seqs);
+        wp__op_use_queue(op, WP__QUEUE_TELL_DEAD, 4);
+    }
+    return WP_OK;
+}
+
+static wp_status tell_row(wp_op *op, const wp__value *columns, wp_error **err)
+{
+    const tell_op *self = (tell_op *)op;
+    const bool has_topic = columns[1].type == WP_VALUE_TEXT;
+    const bool has_reason = columns[3].type == WP_VALUE_TEXT;
+    char *topic = has_topic ? wp__text_ndup(columns[1].p, columns[1].len) : NULL;
+    char *reason = has_reason ? wp__text_ndup(columns[3].p, columns[3].len) : NULL;
+    int64_t attempt = 0;
+    wp_id id;
+    wp_status st = wp__column_id(&id, &columns[0], err);
+    if (st == WP_OK)
+        st = wp__column_int(&attempt, &columns[2], err);
+    if (st == WP_OK && ((has_topic && !topic) || (has_reason && !reason)))
+        st = wp__fail_nomem(err);
+    if (st == WP_OK)
+        WP__LOG(self->log, WP_LOG_ERROR, "dead letter",
+                WP__F_TEXT("StoreId", wp_store_id(op->store)), WP__F_TEXT("WorkerId", self->worker),
+                WP__F_TEXT("Queue", op->queue->name), WP__F_TEXT("Topic", topic),
+                WP__F_ID("MessageId", &id), WP__F_INT("Attempt", attempt),
+                WP__F_TEXT("Exception", reason));
+    free(topic);
+    free(reason);
+    return st;
+}
+
+static void tell_rewind(wp_op *op)
+{
+    ((tell_op *)op)->step = 0;
+}
+
+wp_status wp__reap_op_tell(wp__reap_op *op, wp_conn *conn, wp__log *log, const char *worker,
+                           wp_error **err)
+{
+    static const wp__op_class cls = {
+        .next = tell_next, .row = tell_row, .rewind = tell_rewind, .single = true};
+    tell_op tell = {.log = log, .worker = worker};
+    wp_status st;
+    if (!op->dead.len || !wp__log_wants(log, WP_LOG_ERROR))
+        return WP_OK;
+    wp__buf_text(&op->dead, "]");
+    if (op->dead.failed)
+        return wp__fail_nomem(err);
+    tell.seqs = op->dead.data;
+    wp__op_init(&tell.base, &cls, op->base.store);
+    tell.base.queue = op->base.queue;
+    st = wp__store_run(op->base.store, conn, &tell.base, err);
+    wp__op_fini(&tell.base);
+    return st;
 }
 
 /* ---- is there anything? ------------------------------------------------------------------- */
@@ -268,6 +353,8 @@ wp_status wp__queue_reap(size_t *changed, wp_store *store, const wp__queue *queu
         wp__reap_op op;
         wp__reap_op_init(&op, store, queue, NULL, wp__store_now_us(store), INT64_MIN);
         st = wp__store_run(store, NULL, &op.base, err);
+        if (st == WP_OK)
+            (void)wp__reap_op_tell(&op, NULL, wp__store_log(store), NULL, NULL); /* it is done */
         total += op.retried + op.failed + op.expired + op.unreadable;
         full = wp__reap_op_is_full(&op);
         wp__op_fini(&op.base);

@@ -46,8 +46,10 @@ static wp_status reap_queue(wp__part *part, const wp__queue *queue, wp_error **e
         wp__reap_op_init(&op, part->store, queue, part->worker->name, now_us, since_us);
         st = wp__conn_run(part->pump_conn, &op.base, err);
         more = wp__reap_op_is_full(&op);
-        if (st == WP_OK)
+        if (st == WP_OK) {
             note_reaped(part, &op);
+            st = wp__reap_op_tell(&op, part->pump_conn, part->worker->log, part->worker->name, err);
+        }
         wp__op_fini(&op.base);
     }
     if (st == WP_OK) {
