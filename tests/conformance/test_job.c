@@ -1022,6 +1022,41 @@ static void test_worker__running__sleeps_until_the_job_is_due(void **state)
     wp_worker_free(worker);
 }
 
+/* A job whose zone is gone is told of, and holds up none of the others. */
+/* proves: JOB-007, CRN-005 */
+static void test_worker__job_that_cannot_be_scheduled__does_not_hold_up_others(void **state)
+{
+    bed *b = *state;
+    seen s = {.answer = WP_OUTCOME_DONE};
+    wp_worker *worker;
+    wp_job *job = job_of("lost", NULL);
+    wp_config *config;
+    wpt_log log;
+    WPT_OK(wp_job_set_schedule(job, "* * * * * *", "Europe/Vienna", WPT_ERR));
+    put(b, job);
+    if (b->engine->opens_new)
+        return; /* the database would be gone */
+    config = bed_config(b, WPT_OPTIONS("schedule.zone_directory", "/nowhere"));
+    wpt_log_init(&log);
+    wpt_log_attach(&log, config, "error");
+    bed_reopen_with(b, config);
+    job = job_of("j", "* * * * * *");
+    WPT_OK(wp_job_set_overlap(job, WP_OVERLAP_ALLOW, WPT_ERR)); /* no run wakes the next one */
+    put(b, job);
+    worker = worker_of(b, &s);
+    WPT_OK(wp_worker_start(worker, 1, WPT_ERR));
+    for (int i = 1; i <= 5; i++) {
+        wpt_advance_ms(b->clock, 1000);
+        WPT_AWAIT(run_count(b, "j") >= (size_t)i - 1);
+    }
+    assert_int_equal(run_count(b, "lost"), 0);
+    assert_true(wpt_log_count(&log, "error", "cannot be scheduled", "\"Job\":\"lost\"") > 0);
+    WPT_OK(wp_worker_stop(NULL, worker, 60000, WPT_ERR));
+    wp_worker_free(worker);
+    bed_reopen(b, WPT_OPTIONS(NULL, NULL));
+    wpt_log_fini(&log);
+}
+
 /* proves: JOB-008 */
 static void test_output__too_long_or_no_run__is_refused(void **state)
 {
@@ -1084,6 +1119,7 @@ int main(void)
         BED_TEST(test_worker__with_many_topics__each_run_reaches_its_handler),
         BED_TEST(test_worker__run_that_is_cancelled__is_told_to_stop_and_not_tried_again),
         BED_TEST(test_worker__running__sleeps_until_the_job_is_due),
+        BED_TEST(test_worker__job_that_cannot_be_scheduled__does_not_hold_up_others),
         BED_TEST(test_output__too_long_or_no_run__is_refused),
     };
     return bed_run(tests, WPT_COUNT(tests));

@@ -10,7 +10,7 @@
 #include "job/job.h"
 #include "queue/queue.h"
 
-enum { PAGE = 100, RUNS_MAX = 1000 };
+enum { PAGE = 100, RUNS_MAX = 1000, STUCK_US = 1000000 };
 
 /* A job that is due. */
 typedef struct due_job {
@@ -399,8 +399,8 @@ wp_status wp__job_tick(size_t *made, int64_t *next_us, wp_store *store, wp_conn 
             break;
         st = page(made, &stuck, store, conn, err);
     } while (st == WP_OK);
-    if (stuck)
-        *next_us = INT64_MAX; /* what cannot be scheduled is looked at again at the next poll */
+    if (stuck) /* what cannot be scheduled hides when the others are due: look again soon */
+        *next_us = STUCK_US;
     return st;
 }
 
