@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import subprocess
+import sys
 import threading
-import uuid
 from datetime import timedelta
 from typing import Any, Dict, List, Optional
 
@@ -168,6 +169,29 @@ def test_due_job_runs_once_at_the_schedules_instant(app: App) -> None:
     assert (info.last_due, info.last_started) == (due, started)
     assert (info.last_duration, info.last_status) == (2 * SECOND, RunStatus.SUCCEEDED)
     assert info.next_due == NOW + 20 * MINUTE
+
+
+# scenario: RUN-002
+# proves: JOB-006, JOB-007
+def test_many_schedulers_at_once_make_one_run_for_each_occurrence(app: App) -> None:
+    stores = [app.open() for _ in range(4)]
+    app.store.jobs.put(Job("j", cron="* * * * *", misfire=Misfire.CATCH_UP, catch_up=10))
+    made: List[int] = []
+    for _ in range(5):
+        app.clock.advance(2 * MINUTE)
+        together = threading.Barrier(len(stores))
+
+        def schedule(store: waypost.Store, together: threading.Barrier = together) -> None:
+            together.wait()
+            made.append(store.jobs.schedule_due())
+
+        threads = [threading.Thread(target=schedule, args=(store,)) for store in stores]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sum(made) == 10
+    assert [(run.due - NOW) // MINUTE for run in runs(app)] == list(range(1, 11))
 
 
 # scenario: RUN-003
@@ -447,6 +471,48 @@ def test_runs_by_hand_listed_and_purged(app: App) -> None:
     assert {run.id for run in runs(app)} == {run.id for run in again}
 
 
+def test_calls_after_close_are_state_errors(url: str) -> None:
+    store = waypost.Store.open(url, deploy=True)
+    jobs, timers = store.jobs, store.timers
+    store.close()
+    for call in (
+        jobs.list,
+        jobs.runs.list,
+        timers.list,
+        jobs.schedule_due,
+        lambda: jobs.put(Job("j", cron="@daily")),
+        lambda: timers.schedule("t", "1"),
+    ):
+        with pytest.raises(StateError, match="closed"):
+            call()
+
+
+def test_exceptions_of_async_handlers_of_inbox_timers_and_jobs_are_retried(app: App) -> None:
+    worker = app.store.worker()
+
+    async def fail(delivery: Delivery) -> None:
+        await asyncio.sleep(0)
+        raise KeyError(delivery.queue.name)
+
+    for queue in QueueKind:
+        worker.add_handler("t", fail, queue=queue)
+    app.outbox.enqueue("t", "1")
+    app.store.inbox.enqueue(waypost.InboxKey("shop", "1"), "t", "1")
+    timer = app.store.timers.schedule("t", "1").id
+    app.store.jobs.put(Job("t", cron="@daily"))
+    run = app.store.jobs.trigger("t")
+
+    async def drain() -> int:
+        return await worker.drain_async()
+
+    assert asyncio.run(drain()) == 4
+    key = waypost.InboxKey("shop", "1")
+    assert app.store.inbox.get(key).last_error == "KeyError: 'INBOX'"
+    assert app.store.timers.get(timer).last_error == "KeyError: 'TIMERS'"
+    assert app.store.jobs.runs.get(run).error == "KeyError: 'JOBS'"
+    assert app.store.jobs.runs.get(run).attempt == 1
+
+
 # ---- the decorator --------------------------------------------------------------------------
 
 
@@ -550,6 +616,49 @@ def test_decorator_registers_when_the_worker_starts(live: waypost.Store) -> None
     assert live.jobs.get("every second").enabled
 
 
+# proves: JOB-001
+def test_workers_of_one_program_have_their_jobs_together(app: App) -> None:
+    def worker_of(name: str, **options: Any) -> waypost.Worker:
+        worker = app.store.worker(**options)
+        worker.job(name, cron="@daily")(lambda delivery: None)
+        worker.step()
+        return worker
+
+    def enabled() -> List[str]:
+        return [job.name for job in app.store.jobs.list() if job.enabled]
+
+    kept = [worker_of("a"), worker_of("b"), worker_of("a")]
+    assert app.store.jobs.get("a").registrar == "test_jobs", "the handlers' module"
+    assert enabled() == ["a", "b"]
+    kept.append(worker_of("c", registrar="other"))
+    idle = app.store.worker()
+    idle.subscribe("t")
+    idle.next(0)
+    idle.stop()
+    assert enabled() == ["a", "b", "c"], "a worker without jobs says nothing of them"
+    named = app.open().worker(registrar="other")
+    named.subscribe("t")
+    named.next(0)
+    named.stop()
+    assert enabled() == ["a", "b"], "unless it is named"
+
+
+@pytest.mark.engines("sqlite")
+@pytest.mark.parametrize("way", ["script", "module"])
+def test_registrar_of_a_script_is_its_name(url: str, tmp_path: Any, way: str) -> None:
+    (tmp_path / "billing.py").write_text(
+        "import sys, waypost\n"
+        "with waypost.Store.open(sys.argv[1], deploy=True) as store:\n"
+        "    worker = store.worker()\n"
+        "    worker.job('j', cron='@daily')(lambda delivery: None)\n"
+        "    worker.step()\n"
+    )
+    command = ["billing.py"] if way == "script" else ["-m", "billing"]
+    subprocess.run([sys.executable, *command, url], check=True, cwd=tmp_path)
+    with waypost.Store.open(url) as store:
+        assert store.jobs.get("j").registrar == "billing"
+
+
 def test_decorator_refuses_what_makes_no_sense(app: App) -> None:
     worker = app.store.worker()
     with pytest.raises(ArgumentError, match="cron"):
@@ -561,6 +670,12 @@ def test_decorator_refuses_what_makes_no_sense(app: App) -> None:
     worker.job("j", cron="61 * * * *")(lambda delivery: None)
     with pytest.raises(StateError):
         worker.job("j", cron="@daily")(lambda delivery: None)
+    doubled = app.store.worker()
+    for _ in range(2):
+        doubled.add_job(Job("j", cron="@daily"))
+    doubled.subscribe("t")
+    with pytest.raises(ArgumentError, match="twice"):
+        doubled.next(0)
     with pytest.raises(ArgumentError, match="minute"):
         worker.drain()
     with pytest.raises(ArgumentError, match="minute"):

@@ -7,14 +7,16 @@ import os
 import re
 import threading
 import warnings
+import weakref
 from types import TracebackType
-from typing import Any, Callable, Dict, Mapping, Optional, Type, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Type, Union
 
 from waypost import _handle, _log
 from waypost.clock import ManualClock
 from waypost.config import Config, OptionValue, option_text
 from waypost.errors import ConfigError, Error
 from waypost.inbox import Inbox
+from waypost.job import Job
 from waypost.jobs import Jobs
 from waypost.lease import Lease, Leases, Semaphore, Semaphores, Watcher
 from waypost.outbox import Outbox
@@ -89,6 +91,8 @@ class Store:
     """
 
     _routed = False
+    #: The jobs of its workers, by registrar.
+    _registered: Dict[str, weakref.WeakKeyDictionary[Worker, List[Job]]]
 
     def __init__(self, config: Config) -> None:
         """Open the store that the configuration's `store.*` options name:
@@ -98,6 +102,7 @@ class Store:
         self._config = config
         self._config_lock = threading.Lock()
         self._watcher = Watcher()
+        self._registered = {}
         try:
             self._handle = _handle.Store(config._handle)
         except Error as error:
@@ -111,6 +116,7 @@ class Store:
         store._config = config
         store._config_lock = threading.Lock()
         store._watcher = Watcher()
+        store._registered = {}
         store._handle = handle
         store._routed = True
         return store
@@ -242,7 +248,10 @@ class Store:
         selection     with several stores, "round-robin" or "drain-first"
         selector      chooses the store of the next message instead: gets Candidates, returns one of
                       their ids, or None for whichever
-        registrar     names the program whose jobs @worker.job() stores, by default after its main module
+        registrar     names the program whose jobs @worker.job() stores, by default after the package of the
+                      handlers, or the main module. Workers of one Store and one registrar have their jobs
+                      together. Programs with different jobs in one database need different registrars,
+                      lest each switches the other's off
         stop_timeout  how long run(), `with` and the end of the program wait for handlers
         """
         given = worker_options(
@@ -287,6 +296,16 @@ class Store:
             finally:
                 for key, value in before.items():
                     config.set(key, value)
+
+    def _register_jobs(self, registrar: str, worker: Worker, jobs: List[Job]) -> None:
+        """Register a worker's jobs, together with those of the registrar's other workers."""
+        with self._config_lock:
+            workers = self._registered.setdefault(registrar, weakref.WeakKeyDictionary())
+            workers[worker] = list(jobs)
+            others = {job.name: job for each in list(workers.values()) for job in each}
+        for job in jobs:
+            others.pop(job.name, None)
+        self.jobs.register(registrar, [*jobs, *others.values()])
 
     def _option(self, key: str) -> str:
         with self._config_lock:

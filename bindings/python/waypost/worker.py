@@ -8,11 +8,9 @@ import concurrent.futures
 import contextvars
 import functools
 import inspect
-import json
 import logging
 import os
 import signal
-import sys
 import threading
 import time
 from dataclasses import dataclass, fields
@@ -34,10 +32,11 @@ from typing import (
 )
 
 from waypost import _handle, errors
+from waypost._handler import Handler, check_handler, output_of, program_of, reason_of
 from waypost._log import LOGGER, logged
 from waypost._runner import LoopThread, Runner
 from waypost._signals import StopOnSignal
-from waypost._text import Duration, encode, to_ms
+from waypost._text import Duration, to_ms
 from waypost.delivery import Cancel, Deferred, Delivery, delay_to_ms
 from waypost.job import Job
 from waypost.message import QueueKind
@@ -116,87 +115,6 @@ class Counters:
     errors: int = 0
 
 
-class _Handler:
-    """A topic of a queue, how it is handled, and its options."""
-
-    __slots__ = ("queue", "topic", "function", "is_async", "options")
-
-    def __init__(
-        self,
-        queue: QueueKind,
-        topic: str,
-        function: Optional[Callable[[Delivery], Any]],
-        options: Dict[str, str],
-    ) -> None:
-        self.queue = queue
-        self.topic = topic
-        self.function = function
-        self.is_async = function is not None and _is_async(function)
-        self.options = options
-
-
-def _is_async(function: Any) -> bool:
-    while isinstance(function, functools.partial):
-        function = function.func
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-        getattr(function, "__call__", None)
-    )
-
-
-def _check_handler(topic: str, function: object) -> None:
-    """Refuse what cannot be called with a delivery."""
-    if not callable(function):
-        raise errors.ArgumentError(f"the handler of topic {topic!r} is not callable")
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):
-        return  # a builtin that does not tell
-    try:
-        signature.bind(None)
-    except TypeError as error:
-        name = getattr(function, "__qualname__", type(function).__qualname__)
-        raise errors.ArgumentError(
-            f"the handler of topic {topic!r} must take one argument, the delivery:"
-            f" {name}{signature}: {error}"
-        ) from None
-
-
-def _program() -> str:
-    """What this program is called, the same at each of its starts."""
-    main = sys.modules.get("__main__")
-    spec = getattr(main, "__spec__", None)
-    if spec is not None:  # python -m
-        return str(spec.name)
-    file = getattr(main, "__file__", None)
-    return os.path.splitext(os.path.basename(str(file)))[0] if file else "python"
-
-
-def _output(result: object) -> bytes:
-    """What a run's handler returned, as text that can be stored."""
-    text = encode("output", result if isinstance(result, (str, bytes)) else _json(result))
-    if len(text) <= _handle.OUTPUT_MAX:
-        return text
-    LOGGER.warning("output of %d bytes is cut to %d", len(text), _handle.OUTPUT_MAX)
-    return text[: _handle.OUTPUT_MAX].decode("utf-8", "ignore").encode()
-
-
-def _json(value: object) -> str:
-    try:
-        return json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError) as error:
-        raise errors.ArgumentError(f"output has no form in JSON: {error}") from None
-
-
-def _reason(error: BaseException) -> str:
-    """An exception as the reason of a retry."""
-    name = type(error).__qualname__
-    try:
-        text = str(error)
-    except Exception:
-        text = ""
-    return f"{name}: {text}" if text else name
-
-
 class _Run:
     """One run of a worker, from its start to its stop: threads, loop, and a core worker."""
 
@@ -208,7 +126,7 @@ class _Run:
     ) -> None:
         self.worker = worker
         self.core = core
-        self.functions: Dict[Tuple[int, str], _Handler] = {
+        self.functions: Dict[Tuple[int, str], Handler] = {
             (handler.queue.value, handler.topic): handler for handler in worker._handlers
         }
         self.context = contextvars.copy_context()
@@ -418,9 +336,10 @@ class Worker:
         self._options = dict(options)
         self._threads = threads
         self._stop_seconds = to_ms("stop_timeout", stop_timeout) / 1000
-        self._handlers: List[_Handler] = []
+        self._handlers: List[Handler] = []
         self._jobs: List[Job] = []
-        self._registrar = _program() if registrar is None else registrar
+        self._registrar = registrar
+        self._program: Optional[str] = None  # the registrar if none was given
         self._selector = selector
         self._added: List[Tuple[Store, str]] = []
         self._lock = threading.RLock()
@@ -501,8 +420,8 @@ class Worker:
 
         With `cron` the job itself is stored when the worker starts; Job has the further options: payload,
         overlap, misfire, timeout, max_attempts and so on. Jobs that the program had and has no more are
-        switched off then; `registrar` of Store.worker() says which program it is. Without `cron` it is the
-        handler of jobs that are stored otherwise: Jobs.put(), Jobs.once(). `topic` is the name by default.
+        switched off then: see `registrar` of Store.worker(). Without `cron` it is the handler of jobs that
+        are stored otherwise: Jobs.put(), Jobs.once(). `topic` is the name by default.
 
         What the handler returns is the run's output: text as it is, anything else as JSON; cut to 64 KiB.
         The occurrence is `delivery.due`. A handler is told to stop (Delivery.cancelled, or by cancellation
@@ -518,6 +437,7 @@ class Worker:
         def register(function: J) -> J:
             self._add(QueueKind.JOBS, name if topic is None else topic, function, {})
             if job is not None:
+                self._program = self._program or program_of(function)
                 self._jobs.append(job)
             return function
 
@@ -558,11 +478,11 @@ class Worker:
         if not isinstance(queue, QueueKind):
             raise errors.ArgumentError(f"queue must be a QueueKind, not {type(queue).__name__}")
         if function is not None:
-            _check_handler(topic, function)
+            check_handler(topic, function)
         given = {
             key: worker_option(key, value) for key, value in options.items() if value is not None
         }
-        handler = _Handler(queue, topic, function, given)
+        handler = Handler(queue, topic, function, given)
         self._check_process()
         with self._lock:
             if self._run is not None:
@@ -805,7 +725,7 @@ class Worker:
             self._register(core, handler)
         return core
 
-    def _register(self, core: _handle.Worker[Delivery], handler: _Handler) -> None:
+    def _register(self, core: _handle.Worker[Delivery], handler: Handler) -> None:
         dispatch = None
         if handler.function is not None:
             dispatch = functools.partial(_Manual.dispatch, handler)
@@ -815,13 +735,13 @@ class Worker:
 
     def _register_jobs(self) -> None:
         """Before each start; what else it refuses is _begin()'s to say."""
-        from waypost.jobs import Jobs
+        from waypost.store import Store
 
         self._check_process()
-        if self._run is None and self._jobs:
-            handle = self._store._handle
-            assert isinstance(handle, _handle.Store)  # _check_jobs()
-            Jobs(handle, self._store).register(self._registrar, self._jobs)
+        if self._run is None and (self._jobs or self._registrar is not None):
+            if isinstance(self._store, Store):
+                name = self._registrar or self._program or program_of()
+                self._store._register_jobs(name, self, self._jobs)
 
     def _prepared_core(self) -> _handle.Worker[Delivery]:
         """The core worker that has not run yet."""
@@ -982,7 +902,7 @@ class Worker:
         if isinstance(result, Deferred):
             return result, None
         try:
-            delivery._set_output(_output(result))
+            delivery._set_output(output_of(result))
         except (errors.StateError, errors.LeaseLostError, errors.StoppedError) as refused:
             LOGGER.debug("job %r: the output does not count: %s", delivery.topic, refused)
         except errors.Error as bad:
@@ -1011,7 +931,7 @@ class Worker:
                 return _handle.RELEASE, None, 0
             name = why.name.lower().replace("_", " ") if why else "by itself"
             return _handle.RETRY, f"cancelled: {name}", 0
-        reason = _reason(error)
+        reason = reason_of(error)
         if LOGGER.isEnabledFor(logging.ERROR):
             LOGGER.error(
                 "handler of topic %r failed, message %s, attempt %d: %s",
@@ -1070,11 +990,11 @@ class _Manual:
             raise self._fatal
 
     @staticmethod
-    def dispatch(handler: _Handler, delivery: Delivery) -> int:
+    def dispatch(handler: Handler, delivery: Delivery) -> int:
         """Called by the core, inside drain() or step() of this thread."""
         return _Manual._current.get()._handle(handler, delivery)
 
-    def _handle(self, handler: _Handler, delivery: Delivery) -> int:
+    def _handle(self, handler: Handler, delivery: Delivery) -> int:
         result: object = None
         error: Optional[BaseException] = None
         try:
@@ -1088,7 +1008,7 @@ class _Manual:
         outcome = self._worker._finish(delivery, result, error)
         return int(_handle.DEFERRED) if outcome is None else outcome
 
-    def _call(self, handler: _Handler, delivery: Delivery) -> object:
+    def _call(self, handler: Handler, delivery: Delivery) -> object:
         assert handler.function is not None
         result = handler.function(delivery)
         if not inspect.isawaitable(result):
