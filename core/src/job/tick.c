@@ -29,6 +29,8 @@ typedef struct due_job {
 typedef struct due_op {
     wp_op base;
     int step;
+    int64_t after_us; /* behind the job that was due then */
+    int64_t after_seq;
     int64_t now_us;
     due_job jobs[PAGE];
     size_t count;
@@ -40,6 +42,8 @@ static wp_status due_next(wp_op *op, wp_error **err)
     (void)err;
     if (self->step++ == 0) {
         wp__op_set_now(op);
+        wp__op_set_int(op, WP__P_SINCE, self->after_us);
+        wp__op_set_int(op, WP__P_NUMBER, self->after_seq);
         wp__op_set_int(op, WP__P_BATCH, PAGE);
         wp__op_use(op, WP__SQL_JOB_DUE, 9);
     }
@@ -361,8 +365,14 @@ static wp_status when_due(int64_t *in_us, wp_store *store, wp_conn *conn, wp_err
     return st;
 }
 
-/* One page. *stuck: how many of its jobs cannot be scheduled, and stay due. */
-static wp_status page(size_t *made, size_t *stuck, wp_store *store, wp_conn *conn, wp_error **err)
+/* Where a tick stands. */
+typedef struct ticking {
+    size_t stuck; /* jobs that cannot be scheduled, and stay due: what is behind them comes next */
+    int64_t after_us, after_seq;
+    bool full; /* the last page was */
+} ticking;
+
+static wp_status page(size_t *made, ticking *t, wp_store *store, wp_conn *conn, wp_error **err)
 {
     static const wp__op_class cls = {.next = due_next,
                                      .row = due_row,
@@ -373,12 +383,19 @@ static wp_status page(size_t *made, size_t *stuck, wp_store *store, wp_conn *con
     plan *p = calloc(1, sizeof *p);
     wp_status st = due && p ? WP_OK : wp__fail_nomem(err);
     if (st == WP_OK) {
+        due->after_us = t->after_us;
+        due->after_seq = t->after_seq;
         wp__op_init(&due->base, &cls, store);
         st = wp__store_run(store, conn, &due->base, err);
         for (size_t i = 0; i < due->count && st == WP_OK; i++) {
             bool odd = false;
             st = run_job(made, &odd, store, conn, &due->jobs[i], due->now_us, p, err);
-            *stuck += odd;
+            t->stuck += odd;
+        }
+        t->full = due->count == PAGE;
+        if (t->stuck && due->count) {
+            t->after_us = due->jobs[due->count - 1].due_us;
+            t->after_seq = due->jobs[due->count - 1].seq;
         }
         wp__op_fini(&due->base);
     }
@@ -390,16 +407,16 @@ static wp_status page(size_t *made, size_t *stuck, wp_store *store, wp_conn *con
 wp_status wp__job_tick(size_t *made, int64_t *next_us, wp_store *store, wp_conn *conn,
                        wp_error **err)
 {
-    size_t stuck = 0;
+    ticking t = {.after_us = INT64_MIN, .after_seq = -1};
     wp_status st;
     *made = 0;
     do {
         st = when_due(next_us, store, conn, err);
-        if (st != WP_OK || *next_us > 0 || stuck)
+        if (st != WP_OK || *next_us > 0)
             break;
-        st = page(made, &stuck, store, conn, err);
-    } while (st == WP_OK);
-    if (stuck) /* what cannot be scheduled hides when the others are due: look again soon */
+        st = page(made, &t, store, conn, err);
+    } while (st == WP_OK && (!t.stuck || t.full));
+    if (t.stuck) /* what cannot be scheduled hides when the others are due: look again soon */
         *next_us = STUCK_US;
     return st;
 }
