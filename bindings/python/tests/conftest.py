@@ -12,7 +12,7 @@ from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any, AsyncIterator, Callable, Iterator, List
+from typing import Any, AsyncIterator, Callable, Dict, Iterator, List
 from urllib.parse import urlsplit
 
 import pytest
@@ -57,47 +57,82 @@ def postgresql_server() -> str:
     return url
 
 
-EMPTY = (Path(__file__).parents[3] / "tests/support/empty_postgresql.sql").read_text()
-CUT_OFF = (
-    "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity"
-    " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+SUPPORT = Path(__file__).parents[3] / "tests/support"
+EMPTY = (SUPPORT / "empty_postgresql.sql").read_text()
+CLEAN = (SUPPORT / "clean_postgresql.sql").read_text()
+FINGERPRINT = (SUPPORT / "fingerprint_postgresql.sql").read_text()
+OTHERS = (
+    " FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
 )
-idle: List[Any] = []  # connections to databases of earlier tests; to make one takes long
 
 
-def made_database(server: str) -> Any:
-    """A connection to an empty database."""
+@dataclass
+class Database:
+    """One that tests have after each other, with a connection to it."""
+
+    connection: Any
+    fingerprint: str = ""  # of its schema, once that is deployed
+
+
+idle: List[Database] = []  # of earlier tests; to make one takes long
+
+
+def value_of(connection: Any, query: str) -> Any:
+    return connection.execute(query).fetchone()[0]
+
+
+def made_database(server: str, deployed: bool) -> Database:
+    """An empty database; if `deployed`, it may have the schema of an earlier test, but no rows."""
     import psycopg
 
+    for database in idle if deployed else ():
+        if database.fingerprint and (
+            value_of(database.connection, FINGERPRINT) == database.fingerprint
+        ):
+            idle.remove(database)
+            database.connection.execute(CLEAN)
+            return database
     while idle:
-        kept = idle.pop()
+        database = idle.pop()
         try:
-            kept.execute(EMPTY)
-            return kept
+            database.fingerprint = ""
+            database.connection.execute(EMPTY)
+            return database
         except psycopg.Error:  # something that cannot be undone: leave it
-            kept.close()
+            database.connection.close()
     name = f"waypost_{uuid.uuid4().hex}"
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name} TEMPLATE template0 STRATEGY file_copy")
-    return psycopg.connect(urlsplit(server)._replace(path="/" + name).geturl(), autocommit=True)
+    url = urlsplit(server)._replace(path="/" + name).geturl()
+    return Database(psycopg.connect(url, autocommit=True))
+
+
+def cut_off(connection: Any) -> None:
+    connection.execute("SELECT pg_terminate_backend(pid)" + OTHERS)
+    until(lambda: value_of(connection, "SELECT count(*)" + OTHERS) == 0, "the end of others")
 
 
 @contextmanager
-def postgresql_database() -> Iterator[str]:
-    """A database of a test's own."""
+def postgresql_database(deployed: bool = False) -> Iterator[str]:
+    """A database of a test's own. If `deployed`, the test deploys the schema, and keeps it."""
     import psycopg
 
     server = postgresql_server()
-    kept = made_database(server)
-    url = urlsplit(server)._replace(path="/" + kept.info.dbname).geturl()
+    database = made_database(server, deployed)
+    url = urlsplit(server)._replace(path="/" + database.connection.info.dbname).geturl()
+    in_use[url] = database
     yield url
+    del in_use[url]
     try:
-        kept.execute(CUT_OFF)
+        cut_off(database.connection)
     except psycopg.OperationalError:  # the test has cut us off
-        kept.close()
-        kept = psycopg.connect(url, autocommit=True)
-        kept.execute(CUT_OFF)
-    idle.append(kept)
+        database.connection.close()
+        database.connection = psycopg.connect(url, autocommit=True)
+        cut_off(database.connection)
+    idle.append(database)
+
+
+in_use: Dict[str, Database] = {}
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -106,9 +141,9 @@ def databases_of_this_run() -> Iterator[None]:
     yield
     import psycopg
 
-    for kept in idle:
-        name = kept.info.dbname
-        kept.close()
+    for database in idle:
+        name = database.connection.info.dbname
+        database.connection.close()
         with psycopg.connect(postgresql_server(), autocommit=True) as connection:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
     idle.clear()
@@ -150,8 +185,8 @@ def in_transaction(connection: Any) -> bool:
 
 
 ORDERS = {
-    "sqlite": "CREATE TABLE orders (id INTEGER PRIMARY KEY, name TEXT)",
-    "postgresql": "CREATE TABLE orders (id serial PRIMARY KEY, name text)",
+    "sqlite": "CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, name TEXT)",
+    "postgresql": "CREATE TABLE IF NOT EXISTS orders (id serial PRIMARY KEY, name text)",
 }
 
 
@@ -215,8 +250,13 @@ def new_url(engine: str, tmp_path: Path) -> Iterator[Callable[[], str]]:
 
 
 @pytest.fixture
-def url(new_url: Callable[[], str]) -> str:
-    return new_url()
+def url(request: pytest.FixtureRequest, engine: str) -> Iterator[str]:
+    """An empty database, or, for `app`, one that may have its schema already."""
+    if engine == "sqlite" or "app" not in request.fixturenames:
+        yield request.getfixturevalue("new_url")()
+        return
+    with postgresql_database(deployed=True) as made:
+        yield made
 
 
 @pytest.fixture
@@ -227,6 +267,8 @@ def app(engine: str, url: str) -> Iterator[App]:
     with closing(connect(url)) as connection:
         connection.execute(ORDERS[engine])
         connection.commit()
+    if url in in_use and not in_use[url].fingerprint:
+        in_use[url].fingerprint = value_of(in_use[url].connection, FINGERPRINT)
     yield app
     for opened in reversed(app.opened):
         opened.close()
