@@ -174,6 +174,7 @@ void bench_claim(void);
 void bench_inbox(void);
 void bench_handlers(void);
 void bench_finished(void);
+void bench_cleanup(void);
 void bench_backlog(void);
 void bench_reader(void);
 void bench_latency(void);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What piles up: finished messages that are kept, a backlog, a write-ahead log behind a reader. */
+/* What piles up: finished messages that are kept or removed, a backlog, a write-ahead log behind a reader. */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -81,6 +83,70 @@ void bench_finished(void)
     bench_report_pair("finished", "handlers, beside plain statements", "messages/s", &handled, 0, 2,
                       0);
     bench_db_drop(&kept.db);
+}
+
+/* ---- cleanup ---- */
+
+enum { OLD = 400000 };
+
+typedef struct cleaned {
+    bench_db *db;
+    bool cleans;
+    size_t removed; /* in all */
+    double seconds;
+    atomic_bool ended;
+} cleaned;
+
+static void *clean(void *arg)
+{
+    cleaned *self = arg;
+    wp_error *err = NULL;
+    size_t removed = 0;
+    while (!atomic_load(&self->ended)) {
+        bench_ok(wp_cleanup(&removed, self->db->store, WP_SOURCE_OUTBOX, 0, &err), err, "cleanup");
+        self->removed += removed;
+    }
+    return NULL;
+}
+
+/* Handle a slice, while what is finished is removed or not. */
+static double slice_cleaned(void *arg)
+{
+    cleaned *self = arg;
+    int64_t started;
+    pthread_t thread;
+    double result;
+    bench_load(self->db, SLICE);
+    atomic_store(&self->ended, false);
+    if (self->cleans && pthread_create(&thread, NULL, clean, self) != 0)
+        bench_die("no thread");
+    started = bench_now_us();
+    result = bench_handle(self->db->store, SLICE, THREADS, NULL);
+    atomic_store(&self->ended, true);
+    if (self->cleans)
+        (void)pthread_join(thread, NULL);
+    self->seconds += (double)(bench_now_us() - started) / 1e6;
+    return result;
+}
+
+void bench_cleanup(void)
+{
+    bench_db db;
+    cleaned with = {.db = &db, .cleans = true};
+    cleaned without = {.db = &db};
+    bench_samples handled;
+    bench_figure removed = {.group = "cleanup", .unit = "messages/s"};
+    const bench_side sides[] = {{slice_cleaned, &with}, {slice_cleaned, &without}};
+    bench_db_new(&db);
+    bench_load_finished(&db, OLD);
+    bench_heading("Cleanup by call while a worker handles messages");
+    bench_sample(&handled, "cleanup", sides, 2, bench_opt.rounds);
+    bench_note("raw: the same without cleanup");
+    bench_report_pair("cleanup", "handlers", "messages/s", &handled, 0, 1, 0);
+    (void)snprintf(removed.name, sizeof removed.name, "removed meanwhile");
+    removed.ours = (double)with.removed / with.seconds;
+    bench_report(&removed);
+    bench_db_drop(&db);
 }
 
 /* ---- a backlog ---- */

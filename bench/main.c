@@ -22,6 +22,7 @@ static const struct {
     {"go", bench_go, "a worker in Go, end to end"},
     {"latency", bench_latency, "from the commit to the handler"},
     {"finished", bench_finished, "finished messages that are kept"},
+    {"cleanup", bench_cleanup, "finished messages that are removed meanwhile"},
     {"backlog", bench_backlog, "200,000 messages that wait"},
     {"reader", bench_reader, "a reader that holds up the write-ahead log"},
     {"memory", bench_memory, "peak memory under load"},
