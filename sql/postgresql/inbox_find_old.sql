@@ -1,6 +1,6 @@
 -- inbox_find_old: up to :batch finished messages after :number; 1: done, and not seen, for :delay us; 1: not so old itself.
 SELECT f.seq, CASE WHEN f.status <> 3 AND f.finished_at <= n.old AND m.last_seen_at <= n.old THEN 1 ELSE 0 END,
-       CASE WHEN m.created_at > n.old THEN 1 ELSE 0 END
+       CASE WHEN m.created_at > n.old AND m.created_at <= n.old + CAST(:delay AS bigint) THEN 1 ELSE 0 END
 FROM (SELECT coalesce(CAST(:now AS bigint), CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint)) - CAST(:delay AS bigint) AS old) AS n
 CROSS JOIN LATERAL (
     SELECT i.* FROM {inbox_finished} AS i WHERE i.seq > CAST(:number AS bigint) ORDER BY i.seq LIMIT CAST(:batch AS bigint)) AS f

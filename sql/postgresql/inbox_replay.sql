@@ -1,5 +1,5 @@
 -- inbox_replay: make the dead letters of the JSON array :seqs ready again, with no attempts, one after the
--- other in steps of :delay us from the :count-th on.
+-- other in steps of :delay us from the :count-th on, and not before their due times.
 WITH n AS (
     SELECT coalesce(CAST(:now AS bigint), CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint)) AS now
 ),
@@ -8,7 +8,7 @@ s AS (
     FROM json_array_elements_text(CAST(CAST(:seqs AS text) AS json)) WITH ORDINALITY AS j (seq, place)
 )
 INSERT INTO {inbox_work} (seq, topic, status, next_attempt_at, attempt, claim_number, ordering_key, expires_at, last_error)
-SELECT f.seq, m.topic, 0, n.now + s.later, 0, f.claim_number, m.ordering_key,
+SELECT f.seq, m.topic, 0, greatest(n.now + s.later, m.due_at), 0, f.claim_number, m.ordering_key,
        CASE WHEN m.expires_at > n.now THEN m.expires_at END, f.last_error
 FROM n CROSS JOIN s
 CROSS JOIN LATERAL (SELECT i.* FROM {inbox_finished} AS i WHERE i.seq = s.seq AND i.status = 3 LIMIT 1) AS f

@@ -7,8 +7,7 @@ c AS MATERIALIZED (
     SELECT CAST(CAST(:claims AS text) AS jsonb) AS claims
 )
 UPDATE {inbox_work} AS w
-SET status = 0, next_attempt_at = greatest((SELECT now FROM n) + CAST(:delay AS bigint),
-                               (SELECT m.due_at FROM {inbox} AS m WHERE m.seq = w.seq)),
+SET status = 0, next_attempt_at = greatest((SELECT now FROM n) + CAST(:delay AS bigint), w.next_attempt_at),
     attempt = w.attempt + 1,
     owner_token = NULL, locked_until = NULL, last_error = coalesce(CAST(:reason AS text), w.last_error)
 WHERE w.seq = ANY (ARRAY(SELECT CAST(k.seq AS bigint) FROM c CROSS JOIN LATERAL jsonb_object_keys(c.claims) AS k (seq)))

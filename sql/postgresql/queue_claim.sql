@@ -66,6 +66,9 @@ first AS (
 keyed AS (
     SELECT w.seq, w.next_attempt_at FROM {queue_work} AS w
     WHERE w.seq = ANY (ARRAY(SELECT first.seq FROM first)) AND w.status = 0
+      -- asked again of a row that was changed meanwhile
+      AND w.next_attempt_at <= (SELECT now FROM n) AND w.topic IN (SELECT t.topic FROM t)
+      AND (w.expires_at IS NULL OR w.expires_at > (SELECT now FROM n))
     FOR UPDATE SKIP LOCKED
 ),
 picked AS (

@@ -360,6 +360,54 @@ static void test_dead__replayed_with_an_ordering_key__run_one_at_a_time(void **s
     assert_int_equal(wpt_stat(b->store, "t", WP_STAT_DONE), 3);
 }
 
+/* It stands in front of one that runs, and one behind that goes: it waits all the same. */
+/* proves: DLQ-001, ORD-001 */
+static void test_dead__replayed_before_one_that_runs__waits_for_it(void **state)
+{
+    bed *b = *state;
+    const queue *timer = &queues[2];
+    wp_claim *claim;
+    wp_id ids[3];
+    int cancelled = 0;
+    for (size_t i = 0; i < 3; i++) {
+        wp_message *m = wpt_message("t", "x");
+        WPT_OK(wp_message_set_ordering_key(m, "k", WPT_ERR));
+        WPT_OK(wp_timer_schedule(&ids[i], NULL, b->store, NULL, m, WPT_ERR));
+        wp_message_free(m);
+    }
+    bury(b, timer, &ids[0], "broken");
+    claim = claim_all(b, timer);
+    assert_int_equal(wp_claim_count(claim), 1);
+    assert_memory_equal(wp_received_id(wp_claim_at(claim, 0)), &ids[1], sizeof ids[1]);
+    wp_claim_free(claim);
+    WPT_OK(wp_dead_replay(NULL, b->store, WP_SOURCE_TIMER, NULL, 10, 0, NULL, WPT_ERR));
+    WPT_OK(wp_timer_cancel(&cancelled, b->store, NULL, &ids[2], WPT_ERR));
+    assert_int_equal(cancelled, 1);
+    assert_int_equal(claimable(b, timer), 0);
+    ack(b, timer, &ids[1]);
+    assert_int_equal(claimable(b, timer), 1);
+}
+
+/* A message of the inbox is changed by whoever has its row. */
+/* proves: DLQ-001 */
+static void test_dead__that_arrives_meanwhile__is_left_to_that(void **state)
+{
+    bed *b = *state;
+    size_t replayed = 9;
+    wp_id id;
+    if (b->engine->one_writer)
+        return; /* they follow each other */
+    id = send(b, inbox, "1", "t");
+    bury(b, inbox, &id, "broken");
+    bed_exec(b, b->engine->begin);
+    assert_int_equal(ib_check(b->store, b->conn, "src", "1"), WP_INBOX_DEAD);
+    WPT_OK(wp_dead_replay(&replayed, b->store, WP_SOURCE_INBOX, NULL, 10, 0, NULL, WPT_ERR));
+    assert_int_equal(replayed, 0);
+    bed_exec(b, b->engine->commit);
+    WPT_OK(wp_dead_replay(&replayed, b->store, WP_SOURCE_INBOX, NULL, 10, 0, NULL, WPT_ERR));
+    assert_int_equal(replayed, 1);
+}
+
 /* proves: DLQ-001, UNQ-001 */
 static void test_dead__replayed_while_its_unique_key_is_taken__stays_dead(void **state)
 {
@@ -500,6 +548,34 @@ static void test_cleanup__of_a_message_that_arrives_meanwhile__keeps_it(void **s
     WPT_OK(wp_cleanup(&removed, b->store, WP_SOURCE_INBOX, 5000, WPT_ERR));
     assert_int_equal(removed, 0);
     assert_int_equal(ib_check(b->store, NULL, "src", "old"), WP_INBOX_DONE);
+}
+
+/* A page of messages from when the clock was ahead does not hide what is behind them. */
+/* proves: IBX-101, CLK-001 */
+static void test_cleanup__after_the_clock_was_ahead__goes_on_behind_that(void **state)
+{
+    enum { COUNT = 1000 };
+    const int64_t years = INT64_C(10) * 365 * DAY_MS * 1000;
+    bed *b = *state;
+    wp_message *m = wpt_message("t", "x");
+    const wp_message *messages[COUNT];
+    wp_id ids[COUNT], old;
+    const wp_id owner = wpt_owner(1);
+    size_t removed = 0;
+    for (size_t i = 0; i < COUNT; i++)
+        messages[i] = m;
+    WPT_OK(wp_clock_jump_us(b->clock, years, WPT_ERR));
+    WPT_OK(wp_outbox_enqueue_many(ids, NULL, b->store, NULL, messages, COUNT, WPT_ERR));
+    wp_claim_free(wpt_claim(b->store, 1, COUNT, 1000));
+    WPT_OK(wp_outbox_ack(NULL, b->store, NULL, &owner, ids, NULL, COUNT, NULL, WPT_ERR));
+    WPT_OK(wp_clock_jump_us(b->clock, -years, WPT_ERR));
+    old = send(b, outbox, "old", "t");
+    ack(b, outbox, &old);
+    wpt_advance_ms(b->clock, 5000);
+    WPT_OK(wp_cleanup(&removed, b->store, WP_SOURCE_OUTBOX, 5000, WPT_ERR));
+    assert_int_equal(removed, 1);
+    assert_false(knows(b, outbox, &old));
+    wp_message_free(m);
 }
 
 /* More than a batch, behind rows that stay. */
@@ -676,6 +752,8 @@ int main(void)
         BED_TEST(test_dead__replayed__reach_their_handler_again),
         BED_TEST(test_dead__replayed_at_a_rate__come_due_one_after_the_other),
         BED_TEST(test_dead__replayed_with_an_ordering_key__run_one_at_a_time),
+        BED_TEST(test_dead__replayed_before_one_that_runs__waits_for_it),
+        BED_TEST(test_dead__that_arrives_meanwhile__is_left_to_that),
         BED_TEST(test_dead__replayed_while_its_unique_key_is_taken__stays_dead),
         BED_TEST(test_dead__purged__are_gone_and_nothing_else_is),
         BED_TEST(test_cleanup__of_what_is_done__leaves_all_else),
@@ -684,6 +762,7 @@ int main(void)
         BED_TEST(test_worker__cleans_up_what_was_done_long_ago),
         BED_TEST(test_worker__with_much_to_clean_up__takes_one_page_after_the_other),
         BED_TEST(test_worker__while_another_one_cleans_up__leaves_it_to_that),
+        BED_TEST(test_cleanup__after_the_clock_was_ahead__goes_on_behind_that),
         BED_TEST(test_cleanup__of_more_than_a_batch__removes_all_of_it),
     };
     return bed_run(tests, WPT_COUNT(tests));

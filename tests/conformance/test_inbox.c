@@ -481,6 +481,27 @@ static void test_enqueue__of_a_dead_message_with_revive_dead__makes_it_ready(voi
     wp_inbox_key_free(k);
 }
 
+/* proves: IBX-023, IBX-029 */
+static void test_enqueue__that_revives__keeps_the_due_time(void **state)
+{
+    bed *b = *state;
+    wp_inbox_key *k = ib_key("src", "1");
+    wp_message *m = wpt_message("t", "x");
+    bed_reopen(b, WPT_OPTIONS("inbox.revive_dead", "true"));
+    assert_int_equal(ib_enqueue(b->store, NULL, "src", "1", "t", "old"), WP_INBOX_NEW);
+    WPT_OK(wp_inbox_mark_dead(b->store, NULL, k, "poison", WPT_ERR));
+    WPT_OK(wp_message_set_due_us(m, WPT_START_US + 3600 * WPT_SECOND_US, WPT_ERR));
+    WPT_OK(wp_inbox_enqueue(NULL, NULL, NULL, b->store, NULL, k, m, WPT_ERR));
+    assert_int_equal(ib_claimable(b->store), 0);
+    WPT_OK(wp_inbox_mark_dead(b->store, NULL, k, "poison", WPT_ERR));
+    WPT_OK(wp_inbox_revive(b->store, NULL, k, WPT_ERR));
+    assert_int_equal(ib_claimable(b->store), 0);
+    wpt_advance_ms(b->clock, 3600000);
+    assert_int_equal(ib_claimable(b->store), 1);
+    wp_message_free(m);
+    wp_inbox_key_free(k);
+}
+
 /* proves: IBX-023, IBX-024, IBX-032 */
 static void test_enqueue__with_a_due_time__is_claimable_when_it_comes(void **state)
 {
@@ -789,6 +810,7 @@ int main(void)
         BED_TEST(test_enqueue__of_a_done_message__changes_nothing),
         BED_TEST(test_enqueue__of_a_dead_message__takes_the_values_and_stays_dead),
         BED_TEST(test_enqueue__of_a_dead_message_with_revive_dead__makes_it_ready),
+        BED_TEST(test_enqueue__that_revives__keeps_the_due_time),
         BED_TEST(test_enqueue__with_a_due_time__is_claimable_when_it_comes),
         BED_TEST(test_enqueue_many__with_repeats__tells_of_each),
         BED_TEST(test_enqueue__logged__names_topic_source_and_id_but_no_payload),

@@ -5,20 +5,40 @@
 
 #include "worker/worker.h"
 
+enum { TROUBLE_US = 1000000 }; /* until it is tried again */
+
+static void log_trouble(wp__part *part, const wp_error *cause)
+{
+    WP__LOG(part->worker->log, WP_LOG_ERROR, "cannot make the runs of jobs, will try again",
+            WP__F_TEXT("StoreId", part->id), WP__F_TEXT("WorkerId", part->worker->name),
+            WP__F_TEXT("Exception", wp_error_message(cause)));
+}
+
 wp_status wp__jobs_tick(wp__part *part, int64_t now, int64_t *deadline, wp_error **err)
 {
     int64_t most = part->watching ? 30000000 : 1000000;
     int64_t next_us = 0;
     size_t made = 0;
+    wp_error *cause = NULL;
     wp_status st = WP_OK;
     if (!wp__worker_uses(part->worker, &wp__job_run) || wp__part_is_ending(part))
         return WP_OK;
     if (now >= part->tick_at) {
-        st = wp__job_tick(&made, &next_us, part->store, part->pump_conn, err);
+        st = wp__job_tick(&made, &next_us, part->store, part->pump_conn, &cause);
         if (made)
             wp__pump_work_made(part);
-        part->tick_at = now + (next_us < most ? next_us : most);
+        if (st == WP_OK)
+            part->tick_at = now + (next_us < most ? next_us : most);
     }
+    if (st != WP_OK && !part->worker->manual && wp__conn_is_sound(part->pump_conn)) {
+        log_trouble(part, cause); /* nothing else may suffer from it */
+        part->tick_at = now + TROUBLE_US;
+        st = WP_OK;
+    }
+    if (st != WP_OK)
+        wp__error_move(err, cause);
+    else
+        wp_error_free(cause);
     if (part->tick_at < *deadline)
         *deadline = part->tick_at;
     return st;
