@@ -45,7 +45,7 @@ type DeadFilter struct {
 	Reason string    // a text that the reason holds; "": whatever it is
 	From   time.Time // when it died, both included; zero: at any time
 	Until  time.Time
-	IDs    []ID // up to 10,000; none: any
+	IDs    []ID // up to 10,000; nil: any; empty, but not nil: none
 }
 
 // DeadLetters lists dead letters in pages of 1 to 1,000, those that died first first.

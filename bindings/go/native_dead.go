@@ -47,7 +47,11 @@ func newFilter(filter *DeadFilter) (*C.wp_dead_filter, error) {
 	if !filter.Until.IsZero() {
 		until = toUS(filter.Until)
 	}
-	ids := claims{ids: filter.IDs, numbers: make([]int64, len(filter.IDs))}
+	wanted := filter.IDs
+	if wanted != nil && len(wanted) == 0 {
+		wanted = []ID{NewID()} // nobody's: to the core, no ids mean any
+	}
+	ids := claims{ids: wanted, numbers: make([]int64, len(wanted))}
 	first, _, count := ids.c()
 	var (
 		out *C.wp_dead_filter

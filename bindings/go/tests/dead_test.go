@@ -89,6 +89,12 @@ func TestDeadLettersAreListedInPagesAndByFilter(t *testing.T) {
 			equal(b.t, dead(q, filter), want)
 		}
 		equal(b.t, dead(q, waypost.DeadFilter{IDs: ids[1:4]}), 3)
+		for _, none := range []waypost.DeadFilter{{IDs: ids[:0]}, {IDs: []waypost.ID{}}} {
+			equal(b.t, dead(q, none), 0)
+			equal(b.t, must(q.ReplayDead(ctx, none, 10, 0, "")), 0)
+			equal(b.t, must(q.PurgeDead(ctx, none, 10)), 0)
+		}
+		equal(b.t, dead(q, waypost.DeadFilter{}), 5)
 		_, err = q.DeadLetters(ctx, waypost.DeadFilter{}, 0)
 		fails(b.t, err, waypost.ErrRange)
 		_, err = q.DeadLetters(ctx, waypost.DeadFilter{From: now, Until: now.Add(-1)}, 1)
