@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"sync"
 	"time"
 	"unsafe"
 )
@@ -19,6 +20,7 @@ type Delivery struct {
 	key     unsafe.Pointer // names it, also when it is freed
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
+	over    sync.Once
 	run     *run // nil in Drain and Step
 	kind    Kind
 	engine  string
@@ -100,12 +102,14 @@ func (d *Delivery) Close() {
 	d.h.close()
 }
 
-// forget ends its context.
+// forget ends its context, once: when it was freed, the key may be another delivery's.
 func (d *Delivery) forget() {
-	if d.run != nil {
-		d.run.forget(d.key)
-	}
-	d.cancel(context.Canceled)
+	d.over.Do(func() {
+		if d.run != nil {
+			d.run.forget(d.key)
+		}
+		d.cancel(context.Canceled)
+	})
 }
 
 // ---- running a handler ----------------------------------------------------------------------

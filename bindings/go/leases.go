@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"time"
 	"unsafe"
 )
@@ -172,6 +173,7 @@ type held struct {
 	h      handle
 	key    unsafe.Pointer
 	cancel context.CancelCauseFunc
+	ended  sync.Once
 }
 
 type heldKey struct{}
@@ -242,7 +244,8 @@ func (l leases) Run(ctx context.Context, name string, duration time.Duration,
 	defer cancel(context.Canceled)
 	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
 	err = work(inside, lease)
-	if lost := lease.Check(); lost != nil && !errors.Is(err, ErrLeaseLost) {
+	lost := lease.Check()
+	if errors.Is(lost, ErrLeaseLost) && !errors.Is(err, ErrLeaseLost) { // it may have been released
 		err = errors.Join(err, lost)
 	}
 	return err
@@ -298,10 +301,13 @@ func (l *Lease) Release(ctx context.Context) error {
 	return err
 }
 
+// close may be called again: by then the key may be another lease's.
 func (h *held) close() {
-	losses.forget(h.key)
-	h.cancel(context.Canceled)
-	h.h.close()
+	h.ended.Do(func() {
+		losses.forget(h.key)
+		h.cancel(context.Canceled)
+		h.h.close()
+	})
 }
 
 // collected ends a lease that was dropped. It waits for the database, which a finalizer must not.

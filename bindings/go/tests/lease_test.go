@@ -160,6 +160,37 @@ func TestLossesOfManyLeasesAreToldToEachHolder(t *testing.T) {
 	}
 }
 
+// A further release has no effect on a lease that came to lie where the released one was.
+func TestSecondReleaseOnlyConcernsItsLease(t *testing.T) {
+	b := newBed(t)
+	hold := func() (all []*waypost.Lease) {
+		for _, name := range strings.Fields("a b c d e f g h") {
+			lease := must(b.leases().TryHold(ctx, name, 10*time.Second))
+			t.Cleanup(func() { lease.Release(ctx) })
+			all = append(all, lease)
+		}
+		return all
+	}
+	release := func(all []*waypost.Lease) {
+		for _, lease := range all {
+			must(0, lease.Release(ctx))
+		}
+	}
+	first := hold()
+	release(first)
+	second := hold()
+	release(first)
+	ahead := b.ahead(time.Hour)
+	for _, lease := range second {
+		must(ahead.Leases().Acquire(ctx, nil, lease.Name(), "you", 24*time.Hour))
+	}
+	b.advance(6 * time.Second)
+	for _, lease := range second {
+		wait(t, lease.Context().Done())
+		equal(t, context.Cause(lease.Context()), waypost.ErrLeaseLost)
+	}
+}
+
 // scenario: LEA-005
 // proves: LSE-007
 func TestHoldWaitsAndSaysWhoHasIt(t *testing.T) {
@@ -208,6 +239,9 @@ func TestLeaseIsRenewedByHandAndReleasedAfterRun(t *testing.T) {
 		return boom
 	})
 	equal(t, err, boom)
+	must(0, b.leases().Run(ctx, "l", 10*time.Second, func(ctx context.Context, lease *waypost.Lease) error {
+		return lease.Release(ctx)
+	}))
 	fails(t, inside.Err(), context.Canceled)
 	equal(t, b.acquire(nil, "you").Granted, true)
 	must(b.leases().Release(ctx, nil, "l", "you", 0))

@@ -191,6 +191,38 @@ func TestPullDeliveriesOneByOne(t *testing.T) {
 	must(0, w.Stop(ctx))
 }
 
+// A further Close has no effect on a delivery that came to lie where the closed one was.
+func TestSecondCloseOnlyConcernsItsDelivery(t *testing.T) {
+	b := newBed(t)
+	store := b.live()
+	w := b.worker(store, waypost.WithConcurrency(64))
+	must(0, w.Subscribe(waypost.OutboxKind, "a"))
+	take := func() (all []*waypost.Delivery) {
+		for range 64 {
+			must(store.Outbox().Enqueue(ctx, nil, message("a", "1")))
+			all = append(all, must(w.Next(ctx)))
+		}
+		return all
+	}
+	first := take()
+	for _, d := range first {
+		must(0, d.Done())
+		must(0, d.Settle(ctx))
+	}
+	second := take()
+	for _, d := range first {
+		d.Close()
+	}
+	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+	defer cancel()
+	fails(t, w.Stop(short), waypost.ErrTimeout)
+	for _, d := range second {
+		wait(t, d.Context().Done())
+		equal(t, context.Cause(d.Context()), waypost.ErrStopped)
+		d.Close()
+	}
+}
+
 // scenario: WRK-108
 func TestTopicWithoutAHandlerIsLeftAlone(t *testing.T) {
 	b := newBed(t)
