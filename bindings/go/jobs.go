@@ -4,6 +4,8 @@ package waypost
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"time"
 )
 
@@ -282,13 +284,13 @@ func (r Runs) PurgeEnded(ctx context.Context, olderThan time.Duration) (int, err
 
 // Job has the worker handle the runs of a job, and define it: when the worker starts, the jobs of all
 // Job calls are registered in its store (Jobs.Register), so that those which the code has no more are
-// switched off.
+// switched off. Workers of one Store and one registrar have their jobs together.
 //
 //	worker.Job("report", report, waypost.Cron("0 2 * * *"), waypost.Zone("Europe/Berlin"))
 //
-// The program is known by WithRegistrar. One-time jobs are stored with Jobs.Put. Jobs of which one handler serves several: HandleRuns, and
-// Jobs.Register by hand. ErrState: the topic has a handler, or the worker is a router's, whose stores
-// come and go: likewise.
+// The program is known by WithRegistrar. One-time jobs are stored with Jobs.Put. Jobs of which one
+// handler serves several: HandleRuns, and Jobs.Register by hand. ErrState: the topic has a handler, or
+// the worker is a router's, whose stores come and go: likewise.
 func (w *Worker) Job(name string, handler Handler, options ...JobOption) error {
 	if w.router != nil {
 		return failure(ErrState, "the worker is a router's: register the jobs in each store")
@@ -307,14 +309,51 @@ func (w *Worker) Job(name string, handler Handler, options ...JobOption) error {
 		options: job.handler, manual: &w.manual, job: &job})
 }
 
-// registerJobs stores the jobs of the code, once; w.mu is held.
-func (w *Worker) registerJobs() error {
-	if w.registered || len(w.jobs) == 0 {
-		return nil
+// registerJobs stores the jobs of the code, once. w.mu is held, but let go of meanwhile: then it returns
+// true, and the caller looks again.
+func (w *Worker) registerJobs() (bool, error) {
+	if w.registered || w.router != nil || len(w.jobs) == 0 && !w.named {
+		return false, nil
 	}
-	err := w.store.Jobs().register(w.registrar, w.jobs)
-	w.registered = err == nil
-	return err
+	jobs := w.jobs
+	w.mu.Unlock()
+	err := w.store.registered.add(w.store, w.registrar, jobs)
+	w.mu.Lock()
+	w.registered = err == nil && len(jobs) == len(w.jobs)
+	return true, err
+}
+
+// registered are the jobs that a store's workers have stored, by registrar and name.
+type registered struct {
+	mu   sync.Mutex // also while they are stored, or else an older union could be the last one
+	jobs map[string]map[string]Job
+}
+
+// add stores a worker's jobs together with those of the registrar's other workers.
+func (r *registered) add(store *Store, registrar string, jobs []Job) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := r.jobs[registrar]
+	all := slices.Clone(jobs)
+	for name, job := range known {
+		if !slices.ContainsFunc(jobs, func(own Job) bool { return own.Name == name }) {
+			all = append(all, job)
+		}
+	}
+	if err := store.Jobs().register(registrar, all); err != nil {
+		return err
+	}
+	if known == nil {
+		known = map[string]Job{}
+		if r.jobs == nil {
+			r.jobs = map[string]map[string]Job{}
+		}
+		r.jobs[registrar] = known
+	}
+	for _, job := range jobs {
+		known[job.Name] = job
+	}
+	return nil
 }
 
 // SetOutput sets what a run of a job returns, before it is finished; the last one counts. It is UTF-8

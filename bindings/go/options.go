@@ -179,7 +179,8 @@ func WithSelector(selector Selector) Option {
 }
 
 // WithRegistrar names the program whose jobs a worker registers (see Worker.Job). By default it is the
-// path of its main package.
+// path of its main package. Programs with different jobs in one database need different names, lest each
+// switches the other's off. If it is given, a worker without jobs registers that there are none.
 func WithRegistrar(name string) Option {
 	return func(s *settings) error {
 		if name == "" {

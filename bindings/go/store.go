@@ -36,6 +36,8 @@ type Store struct {
 	mu      sync.Mutex
 	closed  bool
 	workers map[*Worker]struct{}
+
+	registered registered
 }
 
 const defaultStopTimeout = 30 * time.Second

@@ -3,6 +3,7 @@
 package waypost
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -65,6 +66,7 @@ type Worker struct {
 	added    []added
 
 	registrar  string
+	named      bool // the registrar is, by WithRegistrar
 	jobs       []Job
 	registered bool // the jobs are
 }
@@ -98,12 +100,11 @@ func (s *Store) worker(router *Router, options []Option) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	set := &settings{place: forWorker, config: config, stopTimeout: s.stopTimeout,
-		registrar: program()}
+	set := &settings{place: forWorker, config: config, stopTimeout: s.stopTimeout}
 	worker := &Worker{store: s, router: router, config: config}
 	if err = set.apply(options); err == nil {
 		worker.stopTimeout, worker.selector = set.stopTimeout, set.selector
-		worker.registrar = set.registrar
+		worker.registrar, worker.named = cmp.Or(set.registrar, program()), set.registrar != ""
 		_, err = worker.prepared()
 	}
 	if err != nil {
@@ -415,6 +416,11 @@ type insideKey struct{}
 func (w *Worker) begin(ctx context.Context, pulled bool) (*run, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	return w.beginLocked(ctx, pulled)
+}
+
+// beginLocked is begin; w.mu is held, but let go of while jobs are stored.
+func (w *Worker) beginLocked(ctx context.Context, pulled bool) (*run, error) {
 	if w.run != nil {
 		if pulled && w.run.pulled {
 			return w.run, nil
@@ -429,11 +435,13 @@ func (w *Worker) begin(ctx context.Context, pulled bool) (*run, error) {
 		known.add(one)
 	}
 	core, err := w.prepared()
-	if err == nil {
-		err = w.registerJobs()
-	}
 	if err != nil {
 		return nil, err
+	}
+	if again, err := w.registerJobs(); err != nil {
+		return nil, err
+	} else if again {
+		return w.beginLocked(ctx, pulled)
 	}
 	parent := context.WithValue(context.WithoutCancel(ctx), insideKey{}, w)
 	r := &run{worker: w, core: core, handlers: known, parent: parent, pulled: pulled,
@@ -482,16 +490,7 @@ func (w *Worker) manually(ctx context.Context, do func(*nativeWorker) (int, erro
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	w.mu.Lock()
-	if w.run != nil {
-		w.mu.Unlock()
-		return 0, failure(ErrState, "drain and step are for a worker that is not running")
-	}
-	core, err := w.prepared()
-	if err == nil {
-		err = w.registerJobs()
-	}
-	w.mu.Unlock()
+	core, err := w.idle()
 	if err != nil {
 		return 0, err
 	}
@@ -500,6 +499,24 @@ func (w *Worker) manually(ctx context.Context, do func(*nativeWorker) (int, erro
 	w.manual.ctx = context.WithValue(ctx, insideKey{}, w)
 	defer func() { w.manual.ctx = nil }()
 	return do(core)
+}
+
+// idle is the core worker of one that does not run, whose jobs are stored.
+func (w *Worker) idle() (*nativeWorker, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for {
+		if w.run != nil {
+			return nil, failure(ErrState, "drain and step are for a worker that is not running")
+		}
+		core, err := w.prepared()
+		if err != nil {
+			return nil, err
+		}
+		if again, err := w.registerJobs(); !again || err != nil {
+			return core, err
+		}
+	}
 }
 
 // manual is what handlers that Drain and Step call need.

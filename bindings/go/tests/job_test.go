@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -205,7 +206,7 @@ func TestRegistrationFromCodeIsAReconcile(t *testing.T) {
 	equal(t, b.drain(first), 0)
 	equal(t, b.job("goes").NextDue, now.Add(10*time.Minute))
 	b.advance(10*time.Minute + 30*time.Second) // a restart that takes longer than an occurrence
-	second := b.worker(b.store, waypost.WithRegistrar("app"))
+	second := b.worker(b.open(waypost.WithClock(b.clock)), waypost.WithRegistrar("app"))
 	must(0, second.Job("stays", nothing, ten))
 	must(0, second.Job("new", nothing, waypost.Cron("@hourly")))
 	b.start(second)
@@ -226,6 +227,53 @@ func TestRegistrationFromCodeIsAReconcile(t *testing.T) {
 	fails(t, newPair(t).worker(t).Job("j", nothing, ten), waypost.ErrState)
 	_, err := b.store.Worker(waypost.WithRegistrar(""))
 	fails(t, err, waypost.ErrConfig)
+}
+
+// proves: JOB-001
+func TestWorkersOfAStoreHaveTheirJobsTogether(t *testing.T) {
+	b := newBed(t)
+	for _, options := range [][]waypost.Option{nil, {waypost.WithRegistrar("app")}} {
+		var workers []*waypost.Worker
+		for _, name := range []string{"a", "b", "c", "d"} {
+			w := b.worker(b.store, options...)
+			must(0, w.Job(name, nothing, waypost.Cron("@yearly")))
+			workers = append(workers, w)
+		}
+		var all sync.WaitGroup
+		for _, w := range workers {
+			all.Add(1)
+			go func() {
+				defer all.Done()
+				must(w.Drain(ctx))
+			}()
+		}
+		all.Wait()
+		for _, name := range []string{"a", "b", "c", "d"} {
+			equal(t, b.job(name).Enabled, true)
+		}
+	}
+	last := b.worker(b.store, waypost.WithRegistrar("app"))
+	must(0, last.Job("a", nothing, waypost.Cron("@daily")))
+	b.drain(last)
+	equal(t, []any{b.job("a").Expression, b.job("b").Enabled}, []any{"@daily", true})
+	same := b.worker(b.store, waypost.WithRegistrar("app")) // what is refused does not stay
+	must(0, same.Job("e", nothing, waypost.Cron("@daily")))
+	must(0, same.Job("e", nothing, waypost.Cron("@daily"), waypost.Topic("f")))
+	_, err := same.Drain(ctx)
+	fails(t, err, waypost.ErrArgument)
+	b.drain(b.worker(b.store, waypost.WithRegistrar("app")))
+	equal(t, b.job("a").Enabled, true)
+}
+
+// proves: JOB-001
+func TestLastJobThatIsRemovedIsSwitchedOff(t *testing.T) {
+	b := newBed(t)
+	must(0, b.jobs().Register(ctx, "app", waypost.NewJob("goes", waypost.Cron("@yearly"))))
+	b.drain(b.worker(b.store))
+	equal(t, b.job("goes").Enabled, true)
+	b.drain(b.worker(b.store, waypost.WithRegistrar("app")))
+	equal(t, b.job("goes").Enabled, false)
+	b.drain(must(newPair(t).router.Worker(waypost.WithRegistrar("app")))) // no store of its own
 }
 
 func (p *pair) worker(t *testing.T) *waypost.Worker { return must(p.router.Worker()) }
