@@ -39,7 +39,8 @@ public interface IWorkQueue<TMessage> where TMessage : OutboxMessage
         Guid ownerToken, IEnumerable<Guid> ids, string? lastError = null, TimeSpan? delay = null,
         CancellationToken cancellationToken = default);
 
-    /// <summary>Finish messages as failed, for ever. In the inbox there must be an error.</summary>
+    /// <summary>Finish messages as failed, for ever.</summary>
+    /// <exception cref="ArgumentNullException">There is no error, and the queue is the inbox.</exception>
     Task<long> FailAsync(
         Guid ownerToken, IEnumerable<TMessage> messages, string? lastError = null,
         CancellationToken cancellationToken = default);

@@ -129,6 +129,7 @@ internal sealed class Inbox(StoreHandle store, string engine)
         Guid ownerToken, IEnumerable<InboxMessage> messages, string error, DbTransaction transaction,
         CancellationToken cancellationToken)
     {
+        ArgumentNullException.ThrowIfNull(error);
         ArgumentNullException.ThrowIfNull(transaction);
         return Finish(wpn_finishing.WPN_FAIL, ownerToken, new Claimed(messages), cancellationToken,
                       error, transaction: transaction);

@@ -159,7 +159,8 @@ public interface IJobHandler
     string Topic { get; }
 
     /// <summary>Handle a run, as <see cref="IOutboxHandler.HandleAsync"/> does; what it returns is kept in
-    /// the run's history, up to 64 KiB of UTF-8.</summary>
+    /// the run's history. What does not fit into 64 KiB of UTF-8 is cut off, NULs are left out, and a warning is
+    /// logged.</summary>
     /// <param name="run">The run; its DueTimeUtc is the occurrence as the schedule has it.</param>
     /// <param name="cancellationToken">Cancelled also when the run is cancelled on request
     /// (<see cref="OutboxDelivery.CancelReason"/> says so); if it fails then, it is not tried again.</param>
@@ -199,6 +200,9 @@ public sealed class RecurringAttribute : Attribute
     /// <summary>What happens to missed occurrences.</summary>
     public MisfireStrategy Misfire { get; set; } = MisfireStrategy.FireImmediately;
 
+    /// <summary>From which delay on an occurrence counts as missed.</summary>
+    public int MisfireThresholdSeconds { get; set; } = 60;
+
     /// <summary>With <see cref="MisfireStrategy.CatchUp"/>: how many, 1 to 1,000.</summary>
     public int CatchUp { get; set; } = 1;
 
@@ -208,14 +212,25 @@ public sealed class RecurringAttribute : Attribute
     /// <summary>How often a run is tried; 0: as the worker has it.</summary>
     public int MaxAttempts { get; set; }
 
+    /// <summary>The delay before the first retry, which doubles; 0: the worker's.</summary>
+    public int BackoffBaseSeconds { get; set; }
+
+    /// <summary>The longest delay; 0: the worker's.</summary>
+    public int BackoffMaxSeconds { get; set; }
+
     internal JobDefinition Define(string name, string topic) => new(Name ?? name, topic, Payload)
     {
         Cron = Cron,
         TimeZone = TimeZone,
         Overlap = Overlap,
         Misfire = Misfire,
+        MisfireThreshold = TimeSpan.FromSeconds(MisfireThresholdSeconds),
         CatchUp = CatchUp,
-        Timeout = TimeoutSeconds == 0 ? null : TimeSpan.FromSeconds(TimeoutSeconds),
+        Timeout = Seconds(TimeoutSeconds),
         MaxAttempts = MaxAttempts == 0 ? null : MaxAttempts,
+        BackoffBase = Seconds(BackoffBaseSeconds),
+        BackoffMax = Seconds(BackoffMaxSeconds),
     };
+
+    private static TimeSpan? Seconds(int seconds) => seconds == 0 ? null : TimeSpan.FromSeconds(seconds);
 }

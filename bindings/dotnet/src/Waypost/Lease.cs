@@ -123,7 +123,8 @@ public sealed record LeaseInfo(
 /// <param name="Renewed">Renewals that succeeded.</param>
 /// <param name="Lost">Leases that were lost.</param>
 /// <param name="Errors">Renewals that failed, to be tried again.</param>
-public readonly record struct LeaseCounters(long Held, long Renewed, long Lost, long Errors);
+/// <param name="Batches">Statements sent to renew: one renews many leases.</param>
+public readonly record struct LeaseCounters(long Held, long Renewed, long Lost, long Errors, long Batches);
 
 /// <summary>Another one holds it, and the time to wait was up. Nothing was changed.</summary>
 public sealed class LeaseHeldException : TimeoutException

@@ -129,5 +129,6 @@ internal sealed class Leases(StoreHandle store, string engine, wp_lease_kind kin
         store.LeaseCounter(wp_lease_counter.WP_LEASE_COUNTER_HELD),
         store.LeaseCounter(wp_lease_counter.WP_LEASE_COUNTER_RENEWED),
         store.LeaseCounter(wp_lease_counter.WP_LEASE_COUNTER_LOST),
-        store.LeaseCounter(wp_lease_counter.WP_LEASE_COUNTER_ERRORS));
+        store.LeaseCounter(wp_lease_counter.WP_LEASE_COUNTER_ERRORS),
+        store.LeaseCounter(wp_lease_counter.WP_LEASE_COUNTER_BATCHES));
 }

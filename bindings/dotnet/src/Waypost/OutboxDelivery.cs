@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 using System.Data.Common;
+using System.Text;
 using Waypost.Interop;
 
 namespace Waypost;
@@ -10,6 +11,8 @@ namespace Waypost;
 /// </summary>
 public sealed class OutboxDelivery : OutboxMessage, IDisposable
 {
+    private const int MostOutput = 65_536; // WP_OUTPUT_MAX
+
     private readonly DeliveryHandle _handle;
     private CancellationTokenSource? _cancel;
     private int _lastReason;
@@ -110,6 +113,23 @@ public sealed class OutboxDelivery : OutboxMessage, IDisposable
     /// <param name="output">Up to 64 KiB of UTF-8 without NUL.</param>
     /// <exception cref="InvalidOperationException">It is no run, or it is finished.</exception>
     public void SetOutput(string output) => _handle.SetOutput(output);
+
+    /// <summary>The same for what a handler returned. It has done its work: what cannot be kept is left out,
+    /// and does not fail the run.</summary>
+    internal void KeepOutput(string output)
+    {
+        try
+        {
+            byte[] kept = Utf8.Fitting(output, MostOutput);
+            _handle.SetOutput(kept);
+            if (!output.AsSpan().SequenceEqual(Encoding.UTF8.GetString(kept)))
+                Worker?.WarnOfOutput(this, null);
+        }
+        catch (Exception e) // such as a run that its handler finished by itself
+        {
+            Worker?.WarnOfOutput(this, e);
+        }
+    }
 
     /// <summary>Wait until the outcome is written.</summary>
     /// <exception cref="LeaseLostException">It changed nothing.</exception>

@@ -78,7 +78,7 @@ public sealed partial class OutboxWorker
     internal static async Task KeepOutput(OutboxDelivery run, Task<string?> handling)
     {
         if (await Made(handling).ConfigureAwait(false) is { } output)
-            run.SetOutput(output);
+            run.KeepOutput(output);
     }
 
     /// <summary>Take a topic's messages one by one, with <see cref="NextAsync"/>.</summary>

@@ -318,6 +318,24 @@ public sealed partial class OutboxWorker : IAsyncDisposable, IDisposable
         return Outcome.Failed(text);
     }
 
+    internal void WarnOfOutput(OutboxDelivery run, Exception? error)
+    {
+        try
+        {
+            if (error is null)
+                _logger.LogWarning(
+                    "Handler of topic {Topic}: of the output of run {MessageId} is kept what can be: 65,536 bytes of"
+                    + " UTF-8 without NUL", run.Topic, run.Id);
+            else
+                _logger.LogWarning(
+                    error, "Handler of topic {Topic}: the output of run {MessageId} is not kept", run.Topic, run.Id);
+        }
+        catch (Exception)
+        {
+            // A logger that throws.
+        }
+    }
+
     private void PassOnCancellations()
     {
         try

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 using System.Collections;
+using System.Runtime.CompilerServices;
 using Waypost.Interop;
 
 namespace Waypost;
@@ -27,15 +28,17 @@ public sealed class Page<T> : IReadOnlyList<T>, IDisposable
     public void Dispose() => _cursor.Dispose();
 
     /// <summary>The place after a page: null for the first page.</summary>
-    internal static TCursor? After<TCursor>(Page<T>? page) where TCursor : Handle =>
+    private static TCursor? After<TCursor>(Page<T>? page, string name) where TCursor : Handle =>
         page is null ? null
-        : page._cursor as TCursor ?? throw new ArgumentException("the page is one of another list", nameof(page));
+        : page._cursor as TCursor ?? throw new ArgumentException("the page is one of another list", name);
 
-    /// <summary>The page after another one; after an empty one there is none.</summary>
+    /// <summary>The page after another one; after an empty one there is none. Errors name the caller's
+    /// parameter.</summary>
     internal static Page<T> Read<TCursor>(
-        Page<T>? after, Func<TCursor?, TCursor> read, Func<TCursor, T[]> items) where TCursor : Handle
+        Page<T>? after, Func<TCursor?, TCursor> read, Func<TCursor, T[]> items,
+        [CallerArgumentExpression(nameof(after))] string name = "") where TCursor : Handle
     {
-        TCursor? place = After<TCursor>(after);
+        TCursor? place = After<TCursor>(after, name);
         if (after is { Count: 0 })
             return after;
         TCursor cursor = read(place);

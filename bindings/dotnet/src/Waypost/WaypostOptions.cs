@@ -37,7 +37,8 @@ public sealed class WaypostOptions
     public bool RunWorker { get; set; } = true;
 
     /// <summary>In a host: the name under which its recurring jobs are registered; null: that of the
-    /// application. Programs with different jobs have different names.</summary>
+    /// application. Programs with different jobs have different names: one that has no jobs, and has a name
+    /// here, switches off those of that name.</summary>
     public string? JobRegistrar { get; set; }
 
     /// <summary>Cron expressions to use instead of those in the code, by the job's name.</summary>
@@ -140,6 +141,10 @@ public sealed class OutboxWorkerOptions
     /// <summary>The time between looks for expired claims.</summary>
     public TimeSpan? Reap { get; set; }
 
+    /// <summary>The time between looks for what was finished long ago (<c>outbox.keep_ms</c> and the
+    /// like).</summary>
+    public TimeSpan? CleanupInterval { get; set; }
+
     /// <summary>Use wake-up channels; false: poll only.</summary>
     public bool? Wakeups { get; set; }
 
@@ -166,6 +171,7 @@ public sealed class OutboxWorkerOptions
         Option.Set(config, "worker.backoff_jitter", BackoffJitter);
         Option.Set(config, "worker.flush_ms", Flush);
         Option.Set(config, "worker.reap_ms", Reap);
+        Option.Set(config, "worker.cleanup_interval_ms", CleanupInterval);
         foreach ((string key, string value) in PerTopic())
             config.Set("worker." + key, value);
     }
@@ -190,10 +196,10 @@ public sealed class OutboxWorkerOptions
     {
         if (Name is not null || Threads is not null || Wakeups is not null || AllTopics is not null
             || BackoffJitter is not null || Flush is not null || Reap is not null
-            || DrainFirst is not null || Turn is not null)
+            || CleanupInterval is not null || DrainFirst is not null || Turn is not null)
             throw new ArgumentException(
-                "Name, Threads, Wakeups, AllTopics, BackoffJitter, Flush, Reap, DrainFirst and Turn are the worker's,"
-                + " not a topic's");
+                "Name, Threads, Wakeups, AllTopics, BackoffJitter, Flush, Reap, CleanupInterval, DrainFirst and Turn are"
+                + " the worker's, not a topic's");
     }
 }
 

@@ -47,12 +47,12 @@ internal class WorkQueue<TMessage>(StoreHandle store, string engine, wp_source q
     public Task<long> FailAsync(
         Guid ownerToken, IEnumerable<TMessage> messages, string? lastError,
         CancellationToken cancellationToken) =>
-        Finish(wpn_finishing.WPN_FAIL, ownerToken, new Claimed(messages), cancellationToken, lastError);
+        Fail(ownerToken, new Claimed(messages), lastError, cancellationToken);
 
     public Task<long> FailAsync(
         Guid ownerToken, IEnumerable<Guid> ids, string? lastError,
         CancellationToken cancellationToken) =>
-        Finish(wpn_finishing.WPN_FAIL, ownerToken, new Claimed(ids), cancellationToken, lastError);
+        Fail(ownerToken, new Claimed(ids), lastError, cancellationToken);
 
     public Task<long> ReleaseAsync(
         Guid ownerToken, IEnumerable<TMessage> messages, CancellationToken cancellationToken) =>
@@ -80,6 +80,14 @@ internal class WorkQueue<TMessage>(StoreHandle store, string engine, wp_source q
                 nameof(delay), "delay is 0: give a longer one, or null for the backoff");
         return Finish(wpn_finishing.WPN_ABANDON, ownerToken, claimed, cancellationToken, lastError,
                       Times.DelayMs(delay), transaction);
+    }
+
+    private Task<long> Fail(
+        Guid ownerToken, Claimed claimed, string? lastError, CancellationToken cancellationToken)
+    {
+        if (queue == wp_source.WP_SOURCE_INBOX)
+            ArgumentNullException.ThrowIfNull(lastError);
+        return Finish(wpn_finishing.WPN_FAIL, ownerToken, claimed, cancellationToken, lastError);
     }
 
     protected Task<long> Finish(

@@ -208,6 +208,9 @@ public sealed class HostingTests : IDisposable
             return Task.CompletedTask;
         }
 
+        [Recurring("@daily", Name = "long")]
+        public Task<string> Long() => Task.FromResult(new string('x', 70_000));
+
         public void NoJob() => throw new NotSupportedException();
     }
 
@@ -232,7 +235,7 @@ public sealed class HostingTests : IDisposable
             options => options.JobRegistrar = "me");
         await host.StartAsync();
         ISchedulerClient scheduler = host.Services.GetRequiredService<ISchedulerClient>();
-        string[] names = ["Methods.Plain", "Methods.WithRun", "Nightly", "nightly", "weekly", "with token"];
+        string[] names = ["Methods.Plain", "Methods.WithRun", "Nightly", "long", "nightly", "weekly", "with token"];
         IReadOnlyList<JobInfo> jobs = await scheduler.ListJobsAsync();
         Assert.Equal(names, jobs.Select(job => job.Name).Order(StringComparer.Ordinal));
         Assert.All(jobs, job => Assert.Equal(("me", true), (job.Registrar, job.IsEnabled)));
@@ -251,6 +254,7 @@ public sealed class HostingTests : IDisposable
             _log.Handled.Select(one => (one.Topic, one.Payload)).OrderBy(one => one.Topic, StringComparer.Ordinal));
         Assert.Equal(7, _log.Handled.Select(one => one.Scope).Distinct().Count());
         Assert.Equal("done by the class", (await scheduler.GetJobRunAsync(runs["nightly"])).Output);
+        Assert.Equal(65_536, (await scheduler.GetJobRunAsync(runs["long"])).Output!.Length);
         Assert.Equal("done by the method", (await scheduler.GetJobRunAsync(runs["with token"])).Output);
     }
 
@@ -270,6 +274,13 @@ public sealed class HostingTests : IDisposable
         }
         Assert.Equal(["Nightly", "nightly"],
                      (await _bed.Store.Scheduler.ListJobsAsync()).Where(job => job.IsEnabled).Select(job => job.Name).Order(StringComparer.Ordinal));
+        foreach (string? registrar in new[] { null, "me" }) // one without a name may have nothing to do with jobs
+        {
+            using IHost host = Build(_ => { }, options => options.JobRegistrar = registrar);
+            await host.StartAsync();
+            await host.StopAsync();
+            Assert.Equal(registrar is null, (await _bed.Store.Scheduler.ListJobsAsync()).Any(job => job.IsEnabled));
+        }
     }
 
     // proves: JOB-001, BND-004
@@ -353,6 +364,7 @@ public sealed class HostingTests : IDisposable
             ["Waypost:Worker:Lease"] = "00:00:07",
             ["Waypost:Worker:Concurrency"] = "3",
             ["Waypost:Worker:BackoffJitter"] = "0.5",
+            ["Waypost:Worker:CleanupInterval"] = "00:00:30",
             ["Waypost:Settings:log.level"] = "error",
         });
         builder.Services.AddWaypost(builder.Configuration.GetSection("Waypost"), options => options.Worker.Name = "by code");
@@ -363,6 +375,12 @@ public sealed class HostingTests : IDisposable
             .GetRequiredService<Microsoft.Extensions.Options.IOptions<WaypostOptions>>().Value.Worker;
         Assert.Equal((TimeSpan.FromSeconds(7), 3, 0.5, "by code"),
                      (worker.Lease!.Value, worker.Concurrency!.Value, worker.BackoffJitter!.Value, worker.Name));
+        Assert.Equal(TimeSpan.FromSeconds(30), worker.CleanupInterval);
+        var tooShort = new OutboxWorkerOptions { CleanupInterval = TimeSpan.FromMilliseconds(1) };
+        Assert.Contains("worker.cleanup_interval_ms", Assert.ThrowsAny<Exception>(() => store.CreateWorker(tooShort)).Message);
+        using OutboxWorker one = store.CreateWorker();
+        Assert.Contains("CleanupInterval", Assert.Throws<ArgumentException>(
+            () => one.Handle("a", (_, _) => Task.CompletedTask, tooShort)).Message);
         await host.StartAsync(); // without handlers: only the outbox
         await store.Outbox.EnqueueAsync("a", "1");
         await host.StopAsync();

@@ -391,7 +391,13 @@ public abstract class InboxTests(Engine engine) : IDisposable
         Assert.Equal(1, await Inbox.AckAsync(owner, [one, one]));
         Assert.Equal(1, await Inbox.AbandonAsync(owner, [got[1]], "later", 5 * Second));
         Assert.Equal(1, await Inbox.FailAsync(owner, [got[2]], "bad"));
-        await Assert.ThrowsAsync<ArgumentException>(() => Inbox.FailAsync(owner, [got[3]]));
+        foreach ((string name, Func<Task> call) in new (string, Func<Task>)[]
+        {
+            ("lastError", () => Inbox.FailAsync(owner, [got[3]])),
+            ("lastError", () => Inbox.FailAsync(owner, [got[3].Id], null)),
+            ("error", () => Inbox.FailAsync(owner, [got[3]], null!, (DbTransaction)null!)),
+        })
+            Assert.Equal(name, (await Assert.ThrowsAsync<ArgumentNullException>(call)).ParamName);
         Assert.Equal(1, await Inbox.ReleaseAsync(owner, [got[3]]));
         Assert.Equal(1, await Inbox.RenewAsync(owner, [got[4]], 60 * Second));
         Bed.Clock.Advance(11 * Second);

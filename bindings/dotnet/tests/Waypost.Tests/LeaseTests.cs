@@ -134,6 +134,8 @@ public abstract class LeaseTests(Engine engine) : IDisposable
             await Bed.UntilAsync(() => leases.Counters.Renewed >= renewed + 2);
             lease.ThrowIfLost();
         }
+        LeaseCounters counters = leases.Counters;
+        Assert.InRange(counters.Batches, 5, counters.Renewed + counters.Errors); // none for nothing
         Assert.True(lease.IsHeld);
         Assert.False(lease.Lost.IsCancellationRequested);
 

@@ -61,7 +61,7 @@ internal sealed class RecurringMethod<
             ?? throw new InvalidOperationException($"job {Job.Name}: the method returned null, not a task");
         await task.ConfigureAwait(false);
         if (task is Task<string?> { Result: { } output })
-            run.SetOutput(output);
+            run.KeepOutput(output);
         return Outcome.Done;
     }
 }

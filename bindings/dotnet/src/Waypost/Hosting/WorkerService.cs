@@ -67,12 +67,13 @@ internal sealed class WorkerService(
         try
         {
             var jobs = new List<JobDefinition>();
-            if (!await AddHandlersAsync(worker, jobs).ConfigureAwait(false))
+            bool any = await AddHandlersAsync(worker, jobs).ConfigureAwait(false);
+            await RegisterAsync(store, jobs, cancellationToken).ConfigureAwait(false);
+            if (!any)
             {
                 worker.Dispose();
                 return;
             }
-            await RegisterAsync(store, jobs, cancellationToken).ConfigureAwait(false);
             worker.Start();
         }
         catch
@@ -96,7 +97,8 @@ internal sealed class WorkerService(
         return router;
     }
 
-    /// <summary>Store the jobs that are in the code, if it may have any.</summary>
+    /// <summary>Store the jobs that are in the code, if it may have any or had some: a program with a
+    /// registrar of its own that has none any more says so.</summary>
     private async Task RegisterAsync(
         WaypostStore? store, List<JobDefinition> jobs, CancellationToken cancellationToken)
     {
@@ -104,10 +106,11 @@ internal sealed class WorkerService(
             throw new InvalidOperationException(
                 $"job {jobs[0].Name} is registered from code, which needs AddWaypost() with one store:"
                 + " call RegisterJobsAsync() of each store instead");
-        if (store is null || !sources.Any(source => source.Queue == WaypostQueue.Job))
+        string? name = options.Value.JobRegistrar;
+        if (store is null
+            || (string.IsNullOrEmpty(name) && !sources.Any(source => source.Queue == WaypostQueue.Job)))
             return;
-        string? name = options.Value.JobRegistrar
-            ?? services.GetService<IHostEnvironment>()?.ApplicationName;
+        name ??= services.GetService<IHostEnvironment>()?.ApplicationName;
         await store.Scheduler.RegisterJobsAsync(
             string.IsNullOrEmpty(name) ? AppDomain.CurrentDomain.FriendlyName : name, jobs,
             cancellationToken).ConfigureAwait(false);

@@ -51,6 +51,20 @@ internal static unsafe class Utf8
     public static byte[]? Reason(string? value) =>
         value is null ? null : Encoding.UTF8.GetBytes(value.Replace("\0", "\\0") + '\0');
 
+    /// <summary>What a text without NUL of up to so many bytes can hold of a text, in whole
+    /// characters.</summary>
+    public static byte[] Fitting(string value, int most)
+    {
+        string text = value.Replace("\0", "");
+        byte[] bytes = Encoding.UTF8.GetBytes(text.Length > most ? text[..most] : text);
+        if (bytes.Length <= most)
+            return bytes;
+        int end = most;
+        while ((bytes[end] & 0xC0) == 0x80)
+            end--;
+        return bytes[..end];
+    }
+
     public static string Text(byte* text) => Marshal.PtrToStringUTF8((nint)text) ?? "";
 
     public static string? OptionalText(byte* text) => Marshal.PtrToStringUTF8((nint)text);

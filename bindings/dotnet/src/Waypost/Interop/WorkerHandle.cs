@@ -208,10 +208,11 @@ internal sealed unsafe class DeliveryHandle : Handle
                 Native.wp_delivery_finish(this, outcome, text, delayMs, &error), error);
     }
 
-    public void SetOutput(string output)
+    public void SetOutput(string output) => SetOutput(Utf8.Encode(nameof(output), output));
+
+    public void SetOutput(byte[] text)
     {
         nint error = 0;
-        byte[] text = Utf8.Encode(nameof(output), output);
         fixed (byte* data = text.Length == 0 ? new byte[1] : text)
             Failure.Check(
                 Native.wp_delivery_set_output(this, data, (nuint)text.Length, &error), error);
