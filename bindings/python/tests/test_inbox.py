@@ -698,6 +698,51 @@ def test_once_with_sqlalchemy_on_sqlite(app: App) -> None:
 
 
 @pytest.mark.engines("sqlite")
+@pytest.mark.parametrize("kind", ["run_sync", "connection", "session"])
+def test_once_with_sqlalchemys_async_connections(app: App, kind: str) -> None:
+    for module in ("greenlet", "aiosqlite"):
+        pytest.importorskip(module)
+    sqlalchemy = pytest.importorskip("sqlalchemy.ext.asyncio")
+    inbox = app.store.inbox
+
+    async def once(connection: Any) -> Any:
+        if kind == "run_sync":
+            return await connection.run_sync(lambda below: inbox.once(KEY, connection=below))
+        if kind == "session":
+            async with sqlalchemy.AsyncSession(bind=connection) as session:
+                return await inbox.once_async(KEY, connection=session)
+        return await inbox.once_async(KEY, connection=connection)
+
+    async def both() -> None:
+        engine = sqlalchemy.create_async_engine("sqlite+aiosqlite:///" + app.url[len("sqlite:") :])
+        async with engine.connect() as connection:
+            await connection.execution_options(isolation_level="AUTOCOMMIT")
+            with pytest.raises(StateError, match="transaction"):
+                await once(connection)
+        async with engine.begin() as connection:
+            assert (await once(connection)).proceed
+        await engine.dispose()
+
+    asyncio.run(both())
+
+
+class Committing:
+    """A DB-API connection of a kind that Waypost does not know, or pyodbc's."""
+
+    autocommit = True
+
+    def cursor(self) -> Any:
+        raise AssertionError("no statement may be run")
+
+
+def test_once_on_a_dbapi_connection_that_says_it_commits_by_itself(app: App) -> None:
+    waypost.drivers.register(Committing, waypost.drivers.DbApi("qmark"))
+    with pytest.raises(StateError, match="transaction"):
+        app.store.inbox.once(KEY, connection=Committing())
+    assert waypost.drivers.find(Committing()).autocommits(Committing())
+
+
+@pytest.mark.engines("sqlite")
 def test_busy_database_is_the_drivers_error(app: App) -> None:
     first, second = app.connect(), app.connect(timeout=0)
     assert app.store.inbox.once(KEY, connection=first).proceed

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from datetime import timedelta
-from typing import Any, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 import pytest
 from conftest import NOW, SECOND, App, until, wait
@@ -553,15 +553,81 @@ def test_output_is_what_the_handler_returns(
     assert run.status is RunStatus.SUCCEEDED and run.output == stored
 
 
-@pytest.mark.parametrize("returned", [object(), {"a": object()}, "a\0b", b"\xff", "\ud800"], ids=range(5))
-def test_output_that_cannot_be_stored_fails_the_run(app: App, returned: Any) -> None:
-    worker = app.store.worker()
-    app.store.jobs.put(Job("j", cron="@daily", max_attempts=1))
-    worker.job("j")(lambda delivery: returned)
-    id = app.store.jobs.trigger("j")
-    worker.drain()
-    run = app.store.jobs.runs.get(id)
-    assert run.status is RunStatus.FAILED and "output" in (run.error or "")
+def deep() -> Any:
+    made: List[Any] = []
+    for _ in range(100_000):
+        made = [made]
+    return made
+
+
+UNSTORABLE: List[Callable[[], Any]] = [
+    object,
+    lambda: {"a": object()},
+    lambda: "a\0b",
+    lambda: b"\xff",
+    lambda: "\ud800",
+    deep,
+]
+
+
+@pytest.mark.parametrize("make", UNSTORABLE, ids=range(len(UNSTORABLE)))
+@pytest.mark.parametrize("kind", ["plain", "async", "background"])
+def test_output_that_cannot_be_stored_is_left_out_of_a_run_that_succeeded(
+    app: App,
+    live: waypost.Store,
+    make: Callable[[], Any],
+    kind: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.WARNING, "waypost")
+    store = live if kind == "background" else app.store
+    worker = store.worker(poll_max=0.05)
+    store.jobs.put(Job("j", cron="@daily"))
+    if kind == "async":
+
+        @worker.job("j")
+        async def handle(delivery: Delivery) -> Any:
+            return make()
+
+    else:
+        worker.job("j")(lambda delivery: make())
+    id = store.jobs.trigger("j")
+    if kind == "background":
+        with worker:
+            until(lambda: store.jobs.runs.get(id).ended, "the run's end")
+    else:
+        worker.drain()
+    run = store.jobs.runs.get(id)
+    assert (run.status, run.output, run.attempt) == (RunStatus.SUCCEEDED, None, 0)
+    assert any("left out" in record.message for record in caplog.records)
+
+
+# proves: JOB-001
+def test_workers_that_start_together_have_the_jobs_of_all(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register, threads, through = waypost.Jobs.register, [], threading.Event()
+    workers: List[waypost.Worker] = []
+
+    def start(name: str) -> None:
+        worker = app.store.worker(registrar="r")
+        workers.append(worker)
+        worker.job(name, cron="@daily")(lambda delivery: None)
+        worker.drain()
+
+    def slow(jobs: waypost.Jobs, registrar: str, made: Any) -> Any:
+        if not threads:
+            threads.append(threading.Thread(target=start, args=("b",)))
+            threads[0].start()
+            through.wait(0.3)  # the second one must not get between
+        result = register(jobs, registrar, made)
+        through.set()
+        return result
+
+    monkeypatch.setattr(waypost.Jobs, "register", slow)
+    start("a")
+    threads[0].join()
+    assert all(app.store.jobs.get(name).enabled for name in "ab")
 
 
 def test_output_of_a_deferred_run_and_of_no_run(app: App) -> None:

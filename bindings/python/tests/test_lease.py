@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
+import logging
+import threading
 from datetime import timedelta
 from typing import Any, List
 
@@ -10,6 +13,7 @@ import pytest
 from conftest import NOW, App, connect_async, in_transaction, until, wait
 
 import waypost
+from waypost import _handle
 from waypost import ArgumentError, LeaseLostError, NotFoundError, RangeError
 
 SECOND = timedelta(seconds=1)
@@ -369,3 +373,191 @@ def test_calls_after_close_are_state_errors(url: str) -> None:
     for call in (lambda: leases.acquire("n", "a"), lambda: leases.counters):
         with pytest.raises(waypost.StateError, match="closed"):
             call()
+
+
+# ---- losses ---------------------------------------------------------------------------------
+
+
+# proves: LSE-005
+def test_stores_of_a_router_that_are_one__each_tells_its_losses(app: App) -> None:
+    with waypost.Router({"app": app.url}, clock=app.clock) as router:
+        stores = [router.store("app") for _ in range(8)]
+        leases = [store.lease(str(i), seconds=10) for i, store in enumerate(stores)]
+        for lease in leases:
+            lease.acquire()
+        del stores
+        app.clock.advance(10 * SECOND)
+        for lease in leases:
+            wait(lease.lost)
+
+
+# proves: LSE-005
+def test_loss_before_the_acquisition_is_over__is_told_once(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: List[int] = []
+    hold, next_lost = _handle.lease.hold, _handle.lease.next_lost
+
+    def noted(*arguments: Any) -> Any:
+        status, lost = next_lost(*arguments)
+        if lost is not None:
+            taken.append(lost.key)
+        return status, lost
+
+    def slow(*arguments: Any) -> Any:
+        handle = hold(*arguments)
+        app.clock.advance(10 * SECOND)
+        until(lambda: handle.key in taken, "the loss that nobody knows yet")
+        return handle
+
+    monkeypatch.setattr(_handle.lease, "next_lost", noted)
+    told: List[waypost.Lease] = []
+    with app.store.lease("other", seconds=1000):  # for which losses are waited for
+        monkeypatch.setattr(_handle.lease, "hold", slow)
+        lease = app.store.lease("n", seconds=10, on_lost=told.append)
+        lease.acquire()
+        until(lambda: told == [lease], "the callback")
+        assert lease.lost.is_set() and not lease.held
+
+
+# proves: LSE-005
+def test_loss_that_is_told_late__is_not_that_of_the_next_acquisition(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, calls = threading.Event(), []
+    next_lost = _handle.lease.next_lost
+
+    def gated(*arguments: Any) -> Any:
+        wait(gate)
+        calls.append(1)
+        return next_lost(*arguments)
+
+    monkeypatch.setattr(_handle.lease, "next_lost", gated)
+    told: List[waypost.Lease] = []
+    lease = app.store.lease("n", seconds=10, on_lost=told.append)
+    lease.acquire()
+    app.clock.advance(10 * SECOND)
+    assert not lease.held
+    with lease:
+        gate.set()
+        until(lambda: len(calls) > 2, "the looks for losses")
+        assert lease.held and not lease.lost.is_set() and not told
+    until(lambda: not app.store._watcher._running, "the end of the looks for losses")
+
+
+def test_lease_released_by_another_thread__is_not_held(app: App) -> None:
+    lease = app.store.lease("n")
+    lease.acquire()
+    assert lease._handle is not None
+    lease._handle.close()  # as between the look for it and its use
+    assert not lease.held and lease.remaining == timedelta()
+
+
+# ---- ends -----------------------------------------------------------------------------------
+
+
+# proves: LSE-003
+def test_scope_whose_release_fails__ends_as_its_body(
+    app: App, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def away(handle: _handle.Lease) -> None:
+        raise waypost.UnavailableError("away")
+
+    async def scope() -> str:
+        async with app.store.lease("async"):
+            return "done"
+
+    monkeypatch.setattr(_handle.Lease, "end", away)
+    with app.store.lease("n"):
+        pass
+    with pytest.raises(ValueError):
+        with app.store.lease("m"):
+            raise ValueError
+    assert asyncio.run(scope()) == "done"
+    assert app.store.lease("leader").run_while_leader(lambda lease: 3) == 3
+    failed = [record for record in caplog.records if "could not be released" in record.message]
+    assert len(failed) == 4 and all(record.levelno == logging.WARNING for record in failed)
+    lease = app.store.lease("o")
+    lease.acquire()
+    with pytest.raises(waypost.UnavailableError):
+        lease.release()
+
+
+async def cancelled_twice(task: asyncio.Task[Any]) -> None:
+    for _ in range(2):
+        task.cancel()
+        for _ in range(10):
+            await asyncio.sleep(0)
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+# proves: LSE-003
+def test_scope_cancelled_while_it_ends__releases(app: App) -> None:
+    async def hold() -> None:
+        blocked = threading.Event()
+        pool = concurrent.futures.ThreadPoolExecutor(1)
+        asyncio.get_running_loop().set_default_executor(pool)
+        entered = asyncio.Event()
+
+        async def scope() -> None:
+            async with app.store.lease("n"):
+                entered.set()
+                await asyncio.sleep(3600)
+
+        task = asyncio.create_task(scope())
+        await entered.wait()
+        pool.submit(wait, blocked)
+        await cancelled_twice(task)
+        blocked.set()
+
+    asyncio.run(hold())
+    assert app.store.leases.acquire("n", "b").granted and app.store.leases.counters.held == 0
+
+
+# proves: LSE-003
+def test_acquisition_cancelled__leaves_nothing_held(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside, blocked = threading.Event(), threading.Event()
+    hold = _handle.lease.hold
+
+    def slow(*arguments: Any) -> Any:
+        inside.set()
+        wait(blocked)
+        return hold(*arguments)
+
+    async def cancel() -> None:
+        task = asyncio.create_task(app.store.lease("n").acquire_async())
+        await asyncio.to_thread(wait, inside)
+        await cancelled_twice(task)
+        blocked.set()
+
+    monkeypatch.setattr(_handle.lease, "hold", slow)
+    asyncio.run(cancel())
+    assert app.store.leases.acquire("n", "b").granted and app.store.leases.counters.held == 0
+
+
+# proves: LSE-007
+@pytest.mark.parametrize("kind", ["plain", "async"])
+def test_wait__tries_again_later_and_later(
+    live: waypost.Store, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    attempts: List[int] = []
+    hold = _handle.lease.hold
+
+    def noted(*arguments: Any) -> Any:
+        attempts.append(arguments[-1])
+        if len(attempts) == 4:
+            live.leases.release("n", "a")
+        return hold(*arguments)
+
+    monkeypatch.setattr(_handle.lease, "hold", noted)
+    live.leases.acquire("n", "a", 3600)
+    lease = live.lease("n", wait=None)
+    if kind == "plain":
+        lease.acquire()
+    else:
+        asyncio.run(lease.acquire_async())
+    assert attempts == [0, 1, 2, 3]
+    lease.release()

@@ -395,6 +395,8 @@ def test_pyodbc_connection(app: App, claim: waypost.Claim, commit: bool) -> None
 def test_pyodbc_cursors_autocommit_long_payloads_and_errors(app: App) -> None:
     connection = pyodbc.connect(odbc_string(app.url), autocommit=True)
     cursor = connection.execute("SELECT 1")
+    with pytest.raises(waypost.StateError, match="transaction"):
+        app.store.inbox.once(waypost.InboxKey("shop", "1"), connection=connection)
     long = "\U0001f600x" * 200_000
     app.outbox.enqueue("a", long, connection=cursor)
     assert cursor.fetchone()[0] == 1

@@ -117,6 +117,19 @@ def test_store_removed_and_added_again_loses_nothing(
     assert len(got) == 31
 
 
+# proves: BND-004
+def test_options_of_a_routers_worker_are_in_seconds_or_say_ms(router: waypost.Router) -> None:
+    store = router.store("app")
+    for make in (router.worker, store.worker):
+        make(cleanup_interval=86_400, reap=1, lease=5)
+        for bad in (0.9, 86_401):
+            with pytest.raises(waypost.ConfigError, match="cleanup_interval"):
+                make(cleanup_interval=bad)
+    router.worker(cleanup_interval_ms=86_400_000, lease_ms=5_000)
+    with pytest.raises(waypost.ConfigError, match="cleanup_interval_ms"):
+        router.worker(cleanup_interval_ms=999)
+
+
 # scenario: WRK-123
 # proves: OBX-072, OBX-073, OBX-074
 def test_router_key_its_outbox_or_not_found(

@@ -75,20 +75,22 @@ def program_of(function: object = None) -> str:
     return os.path.splitext(os.path.basename(str(file)))[0] if file else "python"
 
 
-def output_of(result: object) -> bytes:
-    """What a run's handler returned, as text that can be stored."""
-    text = encode("output", result if isinstance(result, (str, bytes)) else _json(result))
+def output_of(result: object) -> Optional[bytes]:
+    """What a run's handler returned, as text that can be stored; None: it has no such form."""
+    try:
+        plain = result if isinstance(result, (str, bytes)) else json.dumps(result, ensure_ascii=False)
+        text = encode("output", plain)
+        text.decode("utf-8")
+    except Exception as error:  # RecursionError, or one of the app's own
+        LOGGER.warning("output of a run is left out, it has no form as text: %s", reason_of(error))
+        return None
+    if b"\0" in text:
+        LOGGER.warning("output of a run is left out, it holds a NUL character")
+        return None
     if len(text) <= _handle.OUTPUT_MAX:
         return text
     LOGGER.warning("output of %d bytes is cut to %d", len(text), _handle.OUTPUT_MAX)
     return text[: _handle.OUTPUT_MAX].decode("utf-8", "ignore").encode()
-
-
-def _json(value: object) -> str:
-    try:
-        return json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError) as error:
-        raise errors.ArgumentError(f"output has no form in JSON: {error}") from None
 
 
 def reason_of(error: BaseException) -> str:

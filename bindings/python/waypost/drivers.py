@@ -143,7 +143,7 @@ def _unadapted(parameters: Parameters) -> Parameters:
 
 
 class DbApi(Driver):
-    """Any DB-API connection."""
+    """Any DB-API connection. One that says `autocommit` is True, as pyodbc's, commits by itself."""
 
     def __init__(self, paramstyle: str) -> None:
         self.paramstyle = paramstyle
@@ -155,6 +155,9 @@ class DbApi(Driver):
             return list(cursor.fetchall()) if cursor.description else ()
         finally:
             cursor.close()
+
+    def autocommits(self, connection: Any) -> bool:
+        return getattr(connection, "autocommit", None) is True
 
 
 class Psycopg(Driver):
@@ -324,7 +327,10 @@ class SqlAlchemy(Driver):
             result.close()
 
     def autocommits(self, connection: Any) -> bool:
-        driver, below = _resolve(connection.connection.dbapi_connection)
+        try:
+            driver, below = _resolve(connection.connection.dbapi_connection)
+        except ArgumentError:  # SQLAlchemy's adapter of an async driver
+            return _asked_to_autocommit(connection)
         return driver.autocommits(below)
 
 
@@ -354,6 +360,9 @@ class SqlAlchemyAsync(AsyncDriver):
         finally:
             result.close()
 
+    def autocommits(self, connection: Any) -> bool:
+        return _asked_to_autocommit(connection.sync_connection)
+
 
 class SqlAlchemyAsyncSession(SqlAlchemyAsync):
     """sqlalchemy.ext.asyncio.AsyncSession."""
@@ -363,6 +372,15 @@ class SqlAlchemyAsyncSession(SqlAlchemyAsync):
 
     async def execute(self, connection: Any, sql: str, parameters: Parameters) -> Rows:
         return await super().execute(await connection.connection(), sql, parameters)
+
+    def autocommits(self, connection: Any) -> bool:
+        return _asked_to_autocommit(connection.get_bind())
+
+
+def _asked_to_autocommit(connection: Any) -> bool:
+    """What SQLAlchemy was told, where the driver cannot be asked."""
+    options = {} if connection is None else connection.get_execution_options()
+    return bool(options.get("isolation_level") == "AUTOCOMMIT")
 
 
 def _for_sqlalchemy(connection: Any, parameters: Parameters) -> Any:

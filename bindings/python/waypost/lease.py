@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import itertools
 import logging
+import os
 import threading
 import time
+import weakref
 from dataclasses import dataclass
 from datetime import timedelta
 from types import TracebackType
@@ -13,50 +17,96 @@ from typing import Callable, Dict, Optional, Tuple, Type, TypeVar
 
 from waypost import _handle
 from waypost._text import Duration, name_text, optional_ms, to_ms
-from waypost.errors import LeaseLostError, RangeError, StateError, TimeoutError
+from waypost.errors import Error, LeaseLostError, RangeError, StateError
 from waypost.message import LeaseInfo
 from waypost.queue import Call, integer
 
 T = TypeVar("T")
-_SLICE_MS = 200  # so that signals and cancellation are noticed while a call waits
+_SLICE_MS = 200  # how long the watcher waits in the core at a time
 _LOGGER = logging.getLogger("waypost")
 
 
 class Watcher:
-    """One thread for each store, while leases are held: calls back for those that are lost."""
+    """One thread for each core store, while leases are held: calls back for those that are lost."""
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
-        self._leases: Dict[int, Lease] = {}
+        self._tells: Dict[int, Callable[[], None]] = {}
         self._running = False
 
-    def add(self, lease: Lease, handle: _handle.Lease, store: _handle.Store) -> None:
+    @staticmethod
+    def of(store: _handle.Store) -> Watcher:
+        """The one of a core store, which tells each loss once, to one caller. All that may hold leases
+        on the store keeps it. A later store at the same address may get it, too: it is idle then."""
+        with _watchers_mutex:
+            watcher = _watchers.get(store.key)
+            if watcher is None:
+                watcher = _watchers[store.key] = Watcher()
+            return watcher
+
+    def add(
+        self, handle: _handle.Lease, store: _handle.Store, tell: Callable[[], None]
+    ) -> None:
         with self._mutex:
-            self._leases[handle.key] = lease
+            self._tells[handle.key] = tell
             if not self._running:
                 self._running = True
-                thread = threading.Thread(
-                    target=self._watch, args=(_handle.lease.watching(store),), name="waypost-lost", daemon=True
-                )
-                thread.start()
+                self._start("waypost-lost", self._watch, _handle.lease.watching(store))
+        try:
+            handle.check()
+        except LeaseLostError:  # perhaps before it was known here, so that nobody was told
+            if self.remove(handle) is not None:
+                self._start("waypost-lost-early", tell)
+        except StateError:  # another thread has released it since
+            self.remove(handle)
 
-    def remove(self, handle: _handle.Lease) -> None:
+    def remove(self, handle: _handle.Lease) -> Optional[Callable[[], None]]:
         with self._mutex:
-            self._leases.pop(handle.key, None)
+            return self._tells.pop(handle.key, None)
+
+    @staticmethod
+    def _start(name: str, target: Callable[..., None], *arguments: object) -> None:
+        threading.Thread(target=target, args=arguments, name=name, daemon=True).start()
 
     def _watch(self, store: _handle.Store) -> None:
         while True:
-            status, key = _handle.lease.next_lost(store, _SLICE_MS)
-            with self._mutex:
-                lease = self._leases.pop(key, None) if status == _handle.OK else None
-                if status not in (_handle.OK, _handle.TIMEOUT) and not self._leases:
-                    self._running = False
-                    break
-            if lease is not None:
-                lease._tell()
-            elif status not in (_handle.OK, _handle.TIMEOUT):
+            status, lost = _handle.lease.next_lost(store, _SLICE_MS)
+            if lost is not None:
+                tell = self.remove(lost)
+                lost.close()
+                if tell is not None:
+                    tell()
+            elif status != _handle.TIMEOUT:
+                with self._mutex:
+                    if not self._tells:
+                        self._running = False
+                        break
                 time.sleep(0.005)  # one is about to be released
         store.close()
+
+
+_watchers_mutex = threading.Lock()
+_watchers: weakref.WeakValueDictionary[int, Watcher] = weakref.WeakValueDictionary()
+
+
+def _forget_watchers() -> None:
+    """In a forked child: their threads are the parent's."""
+    global _watchers_mutex, _watchers
+    _watchers_mutex, _watchers = threading.Lock(), weakref.WeakValueDictionary()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_watchers)
+
+
+class _Trial:
+    """One attempt to acquire a lease on a thread, which the task that wanted it may give up."""
+
+    def __init__(self, loop: Optional[asyncio.AbstractEventLoop] = None) -> None:
+        self.loop = loop
+        self.lost_task = None if loop is None else asyncio.Event()
+        self.abandoned = False
+        self.handle: Optional[_handle.Lease] = None
 
 
 class Lease:
@@ -84,8 +134,8 @@ class Lease:
         self._owner = owner
         self._on_lost = on_lost
         self._handle: Optional[_handle.Lease] = None
-        self._loop: Optional[asyncio.AbstractEventLoop] = None
         self._lost_task: Optional[asyncio.Event] = None
+        self._trying = threading.Lock()
         self.name = name
         #: Set when it is lost.
         self.lost = threading.Event()
@@ -112,13 +162,19 @@ class Lease:
     def held(self) -> bool:
         """Whether work under it may go on. No I/O: ask before every step."""
         handle = self._handle
-        return handle is not None and handle.held()
+        try:
+            return handle is not None and handle.held()
+        except StateError:  # another thread has released it since
+            return False
 
     @property
     def remaining(self) -> timedelta:
         """How long work may go on if it cannot be renewed."""
         handle = self._handle
-        return timedelta(milliseconds=handle.remaining_ms() if handle else 0)
+        try:
+            return timedelta(milliseconds=handle.remaining_ms() if handle else 0)
+        except StateError:
+            return timedelta()
 
     def throw_if_lost(self) -> None:
         """LeaseLostError once it is lost, StateError once it was released. No I/O."""
@@ -130,49 +186,62 @@ class Lease:
         self._held.renew()
 
     def acquire(self) -> None:
-        """Acquire it, waiting as long as was asked for. TimeoutError."""
-        deadline = None if self._wait_ms is None else time.monotonic() + self._wait_ms / 1000
-        while not self._try(self._slice(deadline), deadline):
-            pass
+        """Acquire it, waiting as long as was asked for, with longer and longer pauses up to
+        `lease.poll_max_ms` between attempts. TimeoutError."""
+        deadline = self._deadline()
+        for attempt in itertools.count():
+            pause = self._try(attempt, deadline, _Trial())
+            if pause is None:
+                return
+            time.sleep(pause)
 
     async def acquire_async(self) -> None:
         """The same, without blocking the event loop."""
-        self._loop, self._lost_task = asyncio.get_running_loop(), asyncio.Event()
-        deadline = None if self._wait_ms is None else time.monotonic() + self._wait_ms / 1000
-        while True:
-            trial = asyncio.ensure_future(
-                asyncio.to_thread(self._try, self._slice(deadline), deadline)
-            )
+        deadline = self._deadline()
+        for attempt in itertools.count():
+            trial = _Trial(asyncio.get_running_loop())
             try:
-                done = await asyncio.shield(trial)
+                pause = await _on_thread(functools.partial(self._try, attempt, deadline, trial))
             except asyncio.CancelledError:
-                await asyncio.gather(trial, return_exceptions=True)
-                await asyncio.to_thread(self.release)
+                trial.abandoned = True
+                await _on_thread(functools.partial(self._abandon, trial))
                 raise
-            if done:
+            if pause is None:
                 return
+            await asyncio.sleep(pause)
 
-    @staticmethod
-    def _slice(deadline: Optional[float]) -> int:
-        if deadline is None:
-            return _SLICE_MS
-        return max(0, min(_SLICE_MS, int((deadline - time.monotonic()) * 1000)))
+    def _deadline(self) -> Optional[float]:
+        return None if self._wait_ms is None else time.monotonic() + self._wait_ms / 1000
 
-    def _try(self, wait_ms: int, deadline: Optional[float]) -> bool:
-        if self._handle is not None and self._handle.held():
-            raise StateError("the lease is held already")
-        try:
+    def _try(self, attempt: int, deadline: Optional[float], trial: _Trial) -> Optional[float]:
+        """Acquire it, or say after how many seconds to try again."""
+        with self._trying:
+            if trial.abandoned:
+                return None
+            if self.held:
+                raise StateError("the lease is held already")
+            self.release()  # one that is lost: its loss is not that of the next one
             handle = _handle.lease.hold(
-                self._store, self._shared, self.name, self._owner, self._duration_ms, wait_ms
+                self._store, self._shared, self.name, self._owner, self._duration_ms, attempt
             )
-        except TimeoutError:
-            if deadline is not None and time.monotonic() >= deadline:
-                raise
-            return False
-        self.lost = threading.Event()
-        self._handle = handle
-        self._watcher.add(self, handle, self._store)
-        return True
+            if isinstance(handle, _handle.lease.Refused):
+                now = time.monotonic()
+                if deadline is not None and now >= deadline:
+                    raise handle.error
+                pause = handle.retry_ms / 1000
+                return pause if deadline is None else min(pause, deadline - now)
+            self.lost = threading.Event()
+            self._lost_task = trial.lost_task
+            self._handle = trial.handle = handle
+            tell = functools.partial(self._tell, self.lost, trial.loop, trial.lost_task)
+            self._watcher.add(handle, self._store, tell)
+            return None
+
+    def _abandon(self, trial: _Trial) -> None:
+        """After a trial, or before it: it acquires nothing then."""
+        with self._trying:
+            if trial.handle is not None and trial.handle is self._handle:
+                self._leave()
 
     def release(self) -> None:
         """Free it for others. Does nothing if it is not held, or is lost."""
@@ -184,17 +253,29 @@ class Lease:
             finally:
                 handle.close()
 
+    def _leave(self) -> None:
+        """Release it where no error may take the place of what the app has done."""
+        try:
+            self.release()
+        except Error as error:
+            _LOGGER.warning("lease %r could not be released, it expires: %s", self.name, error)
+
     async def wait_lost(self) -> None:
         """Wait until it is lost, in `async with`."""
         if self._lost_task is None:
             raise StateError("the lease was not acquired by acquire_async()")
         await self._lost_task.wait()
 
-    def _tell(self) -> None:
-        self.lost.set()
-        if self._loop is not None and self._lost_task is not None:
+    def _tell(
+        self,
+        lost: threading.Event,
+        loop: Optional[asyncio.AbstractEventLoop],
+        lost_task: Optional[asyncio.Event],
+    ) -> None:
+        lost.set()
+        if loop is not None and lost_task is not None:
             try:
-                self._loop.call_soon_threadsafe(self._lost_task.set)
+                loop.call_soon_threadsafe(lost_task.set)
             except RuntimeError:  # the loop was closed
                 pass
         if self._on_lost is not None:
@@ -223,7 +304,7 @@ class Lease:
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:
-        self.release()
+        self._leave()
 
     async def __aenter__(self) -> Lease:
         await self.acquire_async()
@@ -235,7 +316,14 @@ class Lease:
         error: Optional[BaseException],
         traceback: Optional[TracebackType],
     ) -> None:
-        await asyncio.to_thread(self.release)
+        await _on_thread(self._leave)
+
+
+async def _on_thread(work: Callable[[], T]) -> T:
+    """Work on a thread that is done to its end, also if the task is cancelled meanwhile, or was before."""
+    future: asyncio.Future[T] = asyncio.get_running_loop().run_in_executor(None, work)
+    future.add_done_callback(lambda done: done.cancelled() or done.exception())  # not unseen
+    return await asyncio.shield(future)
 
 
 class Semaphore:

@@ -13,7 +13,7 @@ from waypost import _handle
 from waypost._log import LOGGER
 from waypost._text import Duration, to_ms
 from waypost.clock import ManualClock
-from waypost.config import Config, OptionValue
+from waypost.config import Config, OptionValue, option_text
 from waypost.inbox import Inbox
 from waypost.jobs import Jobs
 from waypost.outbox import Outbox
@@ -120,13 +120,17 @@ class Router:
         stop_timeout: Duration = 10.0,
         **options: Any,
     ) -> Worker:
-        """Make a worker on all stores, also those that come later. Options as for Store.worker()."""
-        spelled = {
-            f"{key}_ms" if key in _DURATIONS else key: value for key, value in options.items()
+        """Make a worker on all stores, also those that come later. Options as for Store.worker(), and all
+        other `worker.*` ones: those that end in `_ms` in milliseconds."""
+        given = {
+            f"worker.{key}": option_text(key, value)
+            for key, value in options.items()
+            if key not in _DURATIONS and value is not None
         }
+        durations = {f"{key}_ms": options.get(key) for key in _DURATIONS}
         return Worker(
             self,
-            worker_options(**spelled),
+            {**given, **worker_options(**durations)},
             threads=threads,
             stop_timeout=stop_timeout,
             selector=selector,
@@ -203,4 +207,5 @@ _DURATIONS = {
     "poll_max",
     "flush",
     "reap",
+    "cleanup_interval",
 }

@@ -99,27 +99,28 @@ class Store:
 
             store = waypost.Store(waypost.Config.from_env())
         """
-        self._config = config
-        self._config_lock = threading.Lock()
-        self._watcher = Watcher()
-        self._registered = {}
         try:
-            self._handle = _handle.Store(config._handle)
+            handle = _handle.Store(config._handle)
         except Error as error:
             error.args = (str(error).replace(_DEPLOY_IN_C, _DEPLOY),)
             raise
+        self._own(handle, config)
 
     @classmethod
     def _of(cls, handle: _handle.Store, config: Config) -> Store:
         """One of a router's: it ends by itself."""
         store = cls.__new__(cls)
-        store._config = config
-        store._config_lock = threading.Lock()
-        store._watcher = Watcher()
-        store._registered = {}
-        store._handle = handle
+        store._own(handle, config)
         store._routed = True
         return store
+
+    def _own(self, handle: _handle.Store, config: Config) -> None:
+        self._config = config
+        self._config_lock = threading.Lock()
+        self._watcher = Watcher.of(handle)
+        self._registered = {}
+        self._registering = threading.Lock()
+        self._handle = handle
 
     @classmethod
     def open(
@@ -230,6 +231,7 @@ class Store:
         poll_max: Optional[Duration] = None,
         flush: Optional[Duration] = None,
         reap: Optional[Duration] = None,
+        cleanup_interval: Optional[Duration] = None,
         wakeups: Optional[bool] = None,
         all_topics: Optional[bool] = None,
         name: Optional[str] = None,
@@ -245,6 +247,7 @@ class Store:
         concurrency   the most deliveries in progress at once
         threads       the most threads that run plain handlers, by default `concurrency`
         timeout       how long a handler may take; then its delivery is cancelled and retried
+        cleanup_interval  the time between looks for what was finished long ago
         selection     with several stores, "round-robin" or "drain-first"
         selector      chooses the store of the next message instead: gets Candidates, returns one of
                       their ids, or None for whichever
@@ -267,6 +270,7 @@ class Store:
             poll_max_ms=poll_max,
             flush_ms=flush,
             reap_ms=reap,
+            cleanup_interval_ms=cleanup_interval,
             wakeups=wakeups,
             all_topics=all_topics,
             name=name,
@@ -299,13 +303,13 @@ class Store:
 
     def _register_jobs(self, registrar: str, worker: Worker, jobs: List[Job]) -> None:
         """Register a worker's jobs, together with those of the registrar's other workers."""
-        with self._config_lock:
+        with self._registering:  # until the database has them: an older union must not come after it
             workers = self._registered.setdefault(registrar, weakref.WeakKeyDictionary())
             workers[worker] = list(jobs)
             others = {job.name: job for each in list(workers.values()) for job in each}
-        for job in jobs:
-            others.pop(job.name, None)
-        self.jobs.register(registrar, [*jobs, *others.values()])
+            for job in jobs:
+                others.pop(job.name, None)
+            self.jobs.register(registrar, [*jobs, *others.values()])
 
     def _option(self, key: str) -> str:
         with self._config_lock:
@@ -350,7 +354,7 @@ def worker_options(**options: Optional[Union[OptionValue, Duration]]) -> Dict[st
 
 
 def worker_option(key: str, value: Union[OptionValue, Duration]) -> str:
-    """A worker option as text; a duration may be in seconds."""
+    """A worker option as text; a duration is in seconds."""
     from waypost._text import to_ms
 
     if key.endswith("_ms"):

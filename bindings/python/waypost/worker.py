@@ -423,7 +423,8 @@ class Worker:
         switched off then: see `registrar` of Store.worker(). Without `cron` it is the handler of jobs that
         are stored otherwise: Jobs.put(), Jobs.once(). `topic` is the name by default.
 
-        What the handler returns is the run's output: text as it is, anything else as JSON; cut to 64 KiB.
+        What the handler returns is the run's output: text as it is, anything else as JSON; cut to 64 KiB,
+        or left out if it has no such form, with a warning in the log.
         The occurrence is `delivery.due`. A handler is told to stop (Delivery.cancelled, or by cancellation
         of its task) when the run takes too long, is cancelled, or its lease is lost, a plain one also at
         a stop.
@@ -879,7 +880,7 @@ class Worker:
         reason: Optional[str] = None
         delay_ms = 0
         if error is None and result is not None and delivery._source == _JOBS:
-            result, error = self._keep_output(delivery, result)
+            result = self._keep_output(delivery, result)
         if error is not None:
             outcome, reason, delay_ms = self._outcome_of(delivery, error)
         elif isinstance(result, Deferred):
@@ -895,19 +896,20 @@ class Worker:
         return outcome
 
     @staticmethod
-    def _keep_output(
-        delivery: Delivery, result: object
-    ) -> Tuple[object, Optional[BaseException]]:
-        """Store what the handler of a run returned; what is left of the result, or an error."""
+    def _keep_output(delivery: Delivery, result: object) -> object:
+        """Store what the handler of a run returned, and give what is left of the result. The run has
+        succeeded, whatever that is."""
         if isinstance(result, Deferred):
-            return result, None
+            return result
+        output = output_of(result)
         try:
-            delivery._set_output(output_of(result))
+            if output is not None:
+                delivery._set_output(output)
         except (errors.StateError, errors.LeaseLostError, errors.StoppedError) as refused:
             LOGGER.debug("job %r: the output does not count: %s", delivery.topic, refused)
         except errors.Error as bad:
-            return None, bad
-        return None, None
+            LOGGER.warning("job %r: the output is left out: %s", delivery.topic, bad)
+        return None
 
     def _outcome_of(
         self, delivery: Delivery, error: BaseException

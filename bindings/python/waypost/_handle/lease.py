@@ -2,7 +2,7 @@
 """Leases and semaphores."""
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Tuple, Union
 
 from waypost import errors
 from waypost._ffi import ffi, lib
@@ -50,10 +50,17 @@ def _kind(shared: bool) -> int:
     return int(lib.WP_LEASE_SHARED if shared else lib.WP_LEASE_EXCLUSIVE)
 
 
+class Refused(NamedTuple):
+    """Another one holds it: the error, with `now` and `held_until`, and when to try again."""
+
+    error: errors.TimeoutError
+    retry_ms: int
+
+
 def hold(
-    store: Store, shared: bool, name: str, owner: Optional[str], duration_ms: int, wait_ms: int
-) -> Lease:
-    """Acquire and keep. TimeoutError, with `now` and `held_until`, where it is held."""
+    store: Store, shared: bool, name: str, owner: Optional[str], duration_ms: int, attempt: int
+) -> Union[Lease, Refused]:
+    """Acquire and keep, without waiting, after so many attempts that were refused."""
     out = ffi.new("wp_lease **")
     refused = ffi.new("wp_lease_info **")
     try:
@@ -66,12 +73,12 @@ def hold(
             name_text("name", name),
             NULL if owner is None else name_text("owner", owner),
             duration_ms,
-            wait_ms,
+            0,
         )
     except errors.TimeoutError as error:
         error.now = from_us(lib.wp_lease_info_now_us(refused[0]))
         error.held_until = from_us(lib.wp_lease_info_until_us(refused[0]))
-        raise
+        return Refused(error, int(lib.wp_lease_retry_ms(refused[0], attempt)))
     finally:
         lib.wp_lease_info_free(refused[0])
     return Lease(out[0])
@@ -82,14 +89,11 @@ def watching(store: Store) -> Store:
     return Store.of(lib.wp_store_ref(store.pointer))
 
 
-def next_lost(store: Store, timeout_ms: int) -> Tuple[int, int]:
-    """The status, and the key of the next lease that was lost."""
+def next_lost(store: Store, timeout_ms: int) -> Tuple[int, Optional[Lease]]:
+    """The status, and the next lease that was lost: until it is closed no other one has its key."""
     out = ffi.new("wp_lease **")
     status = lib.wp_lease_next_lost(out, store.pointer, timeout_ms, NULL)
-    key = int(ffi.cast("intptr_t", out[0]))
-    if status == OK:
-        lib.wp_lease_free(out[0])  # the app's own reference keeps it
-    return status, key
+    return status, Lease(out[0]) if status == OK else None
 
 
 def counters(store: Store) -> Dict[str, int]:

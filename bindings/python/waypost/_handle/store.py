@@ -28,6 +28,7 @@ class Store(Handle):
         return store
 
     def _describe(self, pointer: Any) -> None:
+        self.key = int(ffi.cast("intptr_t", pointer))
         self.id = text_of(lib.wp_store_id(pointer))
         self.location = text_of(lib.wp_store_location(pointer))
 
