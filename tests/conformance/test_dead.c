@@ -7,6 +7,8 @@
 #include "bed.h"
 #include "inbox_bed.h"
 
+enum { DAY_MS = 86400000 };
+
 /* The calls that queues have alike. */
 typedef struct queue {
     wp_source source;
@@ -612,7 +614,7 @@ static void test_cleanup__of_more_than_a_batch__removes_all_of_it(void **state)
 
 /* ---- by workers --------------------------------------------------------------------------- */
 
-enum { DAY_MS = 86400000, INTERVAL_MS = 3600000 };
+enum { INTERVAL_MS = 3600000 };
 
 static wp_outcome nothing(wp_delivery *delivery, void *user)
 {
