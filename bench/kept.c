@@ -114,7 +114,7 @@ static double slice_cleaned(void *arg)
 {
     cleaned *self = arg;
     int64_t started;
-    pthread_t thread;
+    pthread_t thread = 0;
     double result;
     bench_load(self->db, SLICE);
     atomic_store(&self->ended, false);
