@@ -513,7 +513,7 @@ static void test_full__in_the_apps_transaction__is_reported_and_the_rest_can_com
 
 static bool mount_small(const place *p)
 {
-    return mount("tmpfs", p->directory, "tmpfs", 0, "size=2000k") == 0;
+    return mount("tmpfs", p->directory, "tmpfs", 0, "size=2400k") == 0;
 }
 
 /* proves: WRK-002 */
@@ -529,7 +529,7 @@ static void test_full__disk_for_a_while__worker_goes_on_once_there_is_room(void 
         print_message("skipped: a small file system cannot be mounted here\n");
         skip();
     }
-    write_file(place_file(p->path, ".ballast"), 0, 500 * 1024, 'x');
+    write_file(place_file(p->path, ".ballast"), 0, 900 * 1024, 'x');
     fault_deploy(p->path);
     store = fault_store(p->path, quick);
     stored = fill(store, NULL, 1000, &err);
