@@ -217,7 +217,7 @@ static wp_status model_mark(history *h, item *m, wp_inbox_mark mark)
             return WP_E_STATE;
         m->state = m->has_topic ? READY : SEEN;
         m->attempt = 0;
-        m->next_at = now_us(h);
+        m->next_at = now_us(h) > m->due ? now_us(h) : m->due;
         return WP_OK;
     }
 }
