@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Everything that must pass. Each step's whole output is shown and kept in build/logs/; the lines
-# with which the runners closed are repeated at the end.
+# with which the runners closed are repeated at the end, and the tests that failed are named there.
 set -uo pipefail
 . tools/common.sh
 
@@ -14,20 +14,25 @@ closing=()
 failed=0
 started=$SECONDS
 
+# What names a test that failed: pytest, ctest, dotnet test, go test.
+named='^(FAILED|ERROR) |^[[:space:]]+[0-9]+ - .* \((Failed|Timeout|Exception|SEGFAULT|ILLEGAL|Not Run|Subprocess)|\[FAIL\]|^[[:space:]]*--- FAIL'
+
 # step NAME PATTERN COMMAND...: run a step; PATTERN matches its closing lines
 step() {
-    local name=$1 pattern=$2 log=$logs/$1.log begin=$SECONDS status=0
+    local name=$1 pattern=$2 log=$logs/$1.log begin=$SECONDS status=0 line
     shift 2
     printf '\n==== %s\n' "$name"
     "$@" 2>&1 | tee "$log" || status=1
     if [ $status -ne 0 ]; then
         failed=1
         closing+=("$(printf '%-9s FAILED (%d s), see %s' "$name" $((SECONDS - begin)) "$log")")
+        while IFS= read -r line; do
+            closing+=("$(printf '%-9s   %.300s' "$name" "$line")")
+        done < <(grep -aE "$named" "$log" | head -n 20)
     fi
-    local line
     while IFS= read -r line; do
         closing+=("$(printf '%-9s %s (%d s)' "$name" "$line" $((SECONDS - begin)))")
-    done < <(grep -E "$pattern" "$log")
+    done < <(grep -aE "$pattern" "$log")
 }
 
 # The TSan runtime needs an address layout that kernels with much randomisation do not give it.
