@@ -85,13 +85,14 @@ def made_database(server: str, deployed: bool) -> Database:
     """An empty database; if `deployed`, it may have the schema of an earlier test, but no rows."""
     import psycopg
 
-    for database in idle if deployed else ():
-        if database.fingerprint and (
-            value_of(database.connection, FINGERPRINT) == database.fingerprint
-        ):
-            idle.remove(database)
-            database.connection.execute(CLEAN)
-            return database
+    for database in [one for one in idle if one.fingerprint] if deployed else []:
+        try:
+            if value_of(database.connection, FINGERPRINT) == database.fingerprint:
+                database.connection.execute(CLEAN)
+                idle.remove(database)
+                return database
+        except psycopg.Error:  # somebody is still there: see whether it can be emptied
+            pass
     while idle:
         database = idle.pop()
         try:
