@@ -99,6 +99,7 @@ static int read_options(int argc, char **argv, bool chosen[BENCHMARKS])
         } else if (value && strcmp(argv[i], "--peers") == 0) {
             bench_opt.peers = argv[++i];
         } else {
+            (void)fprintf(stderr, "bench: neither a benchmark nor an option: %s\n\n", argv[i]);
             return usage(stderr) + 1;
         }
     }
