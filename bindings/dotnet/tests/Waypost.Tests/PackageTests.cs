@@ -127,6 +127,20 @@ public sealed class PackageTests : IDisposable
         Assert.DoesNotContain("nobody", output);
     }
 
+    // proves: JOB-003, JOB-008, BND-001
+    [Fact]
+    public void Long_job_tells_how_far_it_is_is_cancelled_and_goes_on_from_there()
+    {
+        string output = Run(_folder, "dotnet", Built("LongJob", "LongJob.dll"));
+        string[] shown = ["from the beginning", "part 4 takes for ever: cancelling", "run Cancelled at 3 of 10,", "on from part 4", "run Succeeded at 10 of 10, 0 attempts failed"];
+        int at = 0;
+        foreach (string line in shown)
+        {
+            at = output.IndexOf(line, at, StringComparison.Ordinal);
+            Assert.True(at >= 0, $"\"{line}\" is not where it belongs in:\n{output}");
+        }
+    }
+
     /// <summary>Real documents, which tools/dotnet.sh fetches.</summary>
     // proves: IBX-002, IBX-006, IBX-072, BND-001
     [Fact]
