@@ -172,13 +172,14 @@ type Lease struct {
 type held struct {
 	h      handle
 	key    unsafe.Pointer
+	what   waitedFor
 	cancel context.CancelCauseFunc
 	ended  sync.Once
 }
 
 type heldKey struct{}
 
-// HoldOption is an option of Hold, TryHold and Run.
+// HoldOption is an option of Hold, TryHold, Run and Lead.
 type HoldOption func(*holding)
 
 type holding struct{ owner string }
@@ -205,17 +206,39 @@ func (l leases) TryHold(ctx context.Context, name string, duration time.Duration
 // at least 100 ms.
 func (l leases) Hold(ctx context.Context, name string, duration time.Duration,
 	options ...HoldOption) (*Lease, error) {
+	return l.hold(ctx, name, duration, false, options)
+}
+
+// hold tries again when one of this process is released, and after longer and longer pauses. With
+// patience it also waits out errors that may pass.
+func (l leases) hold(ctx context.Context, name string, duration time.Duration, patient bool,
+	options []HoldOption) (*Lease, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	turn := newTurn(l.waitedFor(name))
+	defer turn.leave()
 	for attempt := 0; ; attempt++ {
+		turn.take()
 		lease, refused, pause, err := l.tryHold(ctx, name, ownerOf(options), duration, attempt)
-		if refused == nil {
+		var failed *Error
+		switch {
+		case refused != nil:
+			err = &HeldError{Name: name, Holder: *refused}
+		case patient && errors.As(err, &failed) && failed.Retriable:
+			pause = pauseAfterError(attempt)
+			l.store.log.slog().Warn("leader could not be elected, will try again",
+				"StoreId", l.store.id, "Lease", name, "Exception", failed.Message)
+		default:
 			return lease, err
 		}
 		select {
 		case <-ctx.Done():
-			return nil, &HeldError{name, *refused, ctx.Err()}
+			if refused != nil {
+				return nil, &HeldError{name, *refused, ctx.Err()}
+			}
+			return nil, errors.Join(ctx.Err(), err)
+		case <-turn.woken:
 		case <-time.After(pause):
 		}
 	}
@@ -229,26 +252,55 @@ func ownerOf(options []HoldOption) string {
 	return h.owner
 }
 
-// Run holds it while work runs, and releases it then: a leader's work, for example. It waits for
-// whoever has it until ctx is done. The context of work is done when the lease is lost (its cause is
-// ErrLeaseLost) or ctx is done. It returns what work returned, joined with ErrLeaseLost if the lease was
-// lost before it returned.
+// Run holds it while work runs, once, and releases it then. It waits for whoever has it until ctx is
+// done. The context of work is done when the lease is lost (its cause is ErrLeaseLost) or ctx is done.
+// It returns what work returned, joined with ErrLeaseLost if the lease was lost before it returned.
 func (l leases) Run(ctx context.Context, name string, duration time.Duration,
 	work func(ctx context.Context, lease *Lease) error, options ...HoldOption) error {
 	lease, err := l.Hold(ctx, name, duration, options...)
 	if err != nil {
 		return err
 	}
-	defer lease.Release(context.WithoutCancel(ctx)) //nolint:errcheck // it expires
-	inside, cancel := context.WithCancelCause(lease.Context())
-	defer cancel(context.Canceled)
-	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
-	err = work(inside, lease)
-	lost := lease.Check()
-	if errors.Is(lost, ErrLeaseLost) && !errors.Is(err, ErrLeaseLost) { // it may have been released
+	err, lost := lease.run(ctx, work)
+	if lost != nil && !errors.Is(err, ErrLeaseLost) {
 		err = errors.Join(err, lost)
 	}
 	return err
+}
+
+// Lead does work while nobody else does it: it holds the name, does the work, and releases the name. If
+// the lease was lost by the time work returned nil, ErrLeaseLost or context.Canceled, it holds it anew
+// and begins again, until ctx is done. Errors of the database that may pass are waited out like a holder.
+//
+// The context of work is done when the lease is lost (its cause is ErrLeaseLost) or ctx is done; work
+// returns then, within the guard interval (lease.guard_percent of the duration), before anyone else can
+// lead. Lead waits for it, and returns what it returned.
+func (l Leases) Lead(ctx context.Context, name string, duration time.Duration,
+	work func(ctx context.Context, lease *Lease) error, options ...HoldOption) error {
+	for {
+		lease, err := l.hold(ctx, name, duration, true, options)
+		if err != nil {
+			return err
+		}
+		err, lost := lease.run(ctx, work)
+		stopped := err == nil || errors.Is(err, ErrLeaseLost) || errors.Is(err, context.Canceled)
+		if lost == nil || !stopped || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// run does work and releases the lease; lost: before work returned.
+func (l *Lease) run(ctx context.Context, work func(context.Context, *Lease) error) (err, lost error) {
+	defer l.Release(context.WithoutCancel(ctx)) //nolint:errcheck // it expires
+	inside, cancel := context.WithCancelCause(l.Context())
+	defer cancel(context.Canceled)
+	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
+	err = work(inside, l)
+	if e := l.Check(); errors.Is(e, ErrLeaseLost) { // it may have been released
+		lost = e
+	}
+	return err, lost
 }
 
 // Context is cancelled when the lease is lost: context.Cause says ErrLeaseLost; and when it is released:
@@ -307,6 +359,7 @@ func (h *held) close() {
 		losses.forget(h.key)
 		h.cancel(context.Canceled)
 		h.h.close()
+		releases.next(h.what)
 	})
 }
 

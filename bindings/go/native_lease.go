@@ -167,7 +167,7 @@ func (l leases) tryHold(ctx context.Context, name, owner string, duration time.D
 		return status
 	})
 	if e == nil {
-		return ownLease(ctx, out, core), nil, 0, nil
+		return l.ownLease(ctx, out, core), nil, 0, nil
 	}
 	var pause time.Duration
 	if refused != nil {
@@ -177,22 +177,38 @@ func (l leases) tryHold(ctx context.Context, name, owner string, duration time.D
 }
 
 // ownLease takes over a lease, and a reference to its store, whose losses are waited for.
-func ownLease(ctx context.Context, ptr *C.wp_lease, store *C.wp_store) *Lease {
+func (l leases) ownLease(ctx context.Context, ptr *C.wp_lease, store *C.wp_store) *Lease {
 	cancelled, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	l := &Lease{
+	lease := &Lease{
 		held:  &held{key: unsafe.Pointer(ptr), cancel: cancel},
 		name:  C.GoString(C.wp_lease_name(ptr)),
 		owner: C.GoString(C.wp_lease_owner(ptr)),
 		fence: int64(C.wp_lease_fence(ptr)),
 	}
-	l.ctx = context.WithValue(cancelled, heldKey{}, l.held)
-	l.h.own(l.key, "lease", func(ptr unsafe.Pointer) { C.wp_lease_free((*C.wp_lease)(ptr)) })
-	losses.expect(l.key, cancel, store)
+	lease.what = waitedFor{unsafe.Pointer(store), l.kind, lease.name}
+	lease.ctx = context.WithValue(cancelled, heldKey{}, lease.held)
+	lease.h.own(lease.key, "lease", func(ptr unsafe.Pointer) { C.wp_lease_free((*C.wp_lease)(ptr)) })
+	losses.expect(lease.key, cancel, store)
 	if C.wp_lease_check(ptr, nil) == C.WP_E_LEASE_LOST { // before that
 		cancel(ErrLeaseLost)
 	}
-	runtime.SetFinalizer(l.held, (*held).collected)
-	return l
+	runtime.SetFinalizer(lease.held, (*held).collected)
+	return lease
+}
+
+// waitedFor names what those who wait for a name of the store are woken for.
+func (l leases) waitedFor(name string) waitedFor {
+	what := waitedFor{kind: l.kind, name: name}
+	_ = l.store.call(func(store *C.wp_store, _ **C.wp_error) C.wp_status { // closed: nobody waits
+		what.store = unsafe.Pointer(store)
+		return C.WP_OK
+	})
+	return what
+}
+
+// pauseAfterError is after how long to try again after an error that may pass.
+func pauseAfterError(attempt int) time.Duration {
+	return time.Duration(C.wp_lease_retry_ms(nil, C.unsigned(attempt))) * time.Millisecond
 }
 
 func (l *Lease) native(f func(lease *C.wp_lease, err **C.wp_error) C.wp_status) error {

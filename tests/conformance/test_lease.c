@@ -551,6 +551,43 @@ static void test_hold__with_wait__gets_it_when_it_is_released_or_expires(void **
     }
 }
 
+typedef struct reign {
+    bed *bed;
+    int terms;
+    int64_t fences[3];
+} reign;
+
+/* Its lease is taken from it in the first term. */
+static wp_status lead(wp_lease *lease, void *user, wp_error **err)
+{
+    reign *r = user;
+    r->fences[r->terms++] = wp_lease_fence(lease);
+    if (r->terms > 1)
+        return r->terms == 2 ? WP_OK : WP_E_ARGUMENT;
+    WPT_OK(wp_lease_release(NULL, r->bed->store, NULL, WP_LEASE_EXCLUSIVE, "n",
+                            wp_lease_owner(lease), 0, WPT_ERR));
+    wpt_advance_ms(r->bed->clock, 6 * SECOND);
+    WPT_OK(wp_lease_wait_lost(lease, 60000, WPT_ERR));
+    return wp_lease_check(lease, err);
+}
+
+/* scenario: LEA-009 */
+/* proves: LSE-004, LSE-005 */
+static void test_lead__lost__begins_anew_and_ends_as_its_work(void **state)
+{
+    bed *b = *state;
+    reign r = {.bed = b};
+    WPT_OK(wp_lease_lead(b->store, "n", NULL, 10 * SECOND, 60000, lead, &r, WPT_ERR));
+    assert_int_equal(r.terms, 2);
+    assert_true(r.fences[1] > r.fences[0]);
+    WPT_STATUS(wp_lease_lead(b->store, "n", NULL, 10 * SECOND, 0, lead, &r, WPT_ERR),
+               WP_E_ARGUMENT);
+    assert_true(r.fences[2] > r.fences[1]);
+    assert_true(acquire(b, WP_LEASE_EXCLUSIVE, "n", "you", SECOND) > 0);
+    WPT_STATUS(wp_lease_lead(b->store, "n", NULL, 10 * SECOND, 10, lead, &r, WPT_ERR),
+               WP_E_TIMEOUT);
+}
+
 /* proves: LSE-005, CLK-001 */
 static void test_hold__wall_clock_jumps__loses_nothing(void **state)
 {
@@ -594,6 +631,7 @@ int main(void)
         BED_TEST(test_hold__taken_by_another__is_lost_once_and_for_all),
         BED_TEST(test_renew_now__prolongs_or_tells_of_the_loss),
         BED_TEST(test_hold__with_wait__gets_it_when_it_is_released_or_expires),
+        BED_TEST(test_lead__lost__begins_anew_and_ends_as_its_work),
         BED_TEST(test_hold__wall_clock_jumps__loses_nothing),
     };
     return bed_run(tests, WPT_COUNT(tests));

@@ -108,6 +108,7 @@ PASS(void (*destroy)(void *user), void *, nint)
 %ignore wp_conn_borrow_pq;
 %ignore wp_conn_free;
 %ignore wp_delivery_complete;
+%ignore wp_lease_lead; /* it blocks its thread */
 %ignore wp_delivery_store; /* borrowed: see wpn_delivery_engine() */
 PASS(wp_conn *, void *, nint)
 /* What pages lend is read by helpers. */

@@ -5,6 +5,7 @@ package tests
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"runtime"
 	"strings"
 	"sync"
@@ -265,6 +266,77 @@ func TestLeaseIsRenewedByHandAndReleasedAfterRun(t *testing.T) {
 		_ = b.leases().Run(ctx, "panics", time.Minute, func(context.Context, *waypost.Lease) error { panic("boom") })
 	}()
 	equal(t, must(b.leases().Acquire(ctx, nil, "panics", "you", time.Second)).Granted, true)
+}
+
+// scenario: LEA-009
+// proves: LSE-004, LSE-005
+func TestLeaderBeginsAnewAfterALossAndEndsAsItsWork(t *testing.T) {
+	b := newBed(t)
+	lead := func(ctx context.Context, work func(context.Context, *waypost.Lease) error) error {
+		return b.leases().Lead(ctx, "l", 10*time.Second, work)
+	}
+	var fences []int64
+	ends := []error{nil, waypost.ErrLeaseLost, context.Canceled}
+	must(0, lead(ctx, func(ctx context.Context, lease *waypost.Lease) error {
+		fences = append(fences, lease.Fence())
+		if len(fences) > len(ends) {
+			return nil
+		}
+		must(b.leases().Release(ctx, nil, "l", lease.Owner(), 0))
+		b.advance(6 * time.Second)
+		wait(t, ctx.Done())
+		equal(t, context.Cause(ctx), waypost.ErrLeaseLost)
+		return ends[len(fences)-1]
+	}))
+	equal(t, len(fences), 4)
+	for i := range ends {
+		equal(t, fences[i+1] > fences[i], true)
+	}
+
+	boom := errors.New("boom")
+	equal(t, lead(ctx, func(ctx context.Context, lease *waypost.Lease) error {
+		must(b.leases().Release(ctx, nil, "l", lease.Owner(), 0))
+		b.advance(6 * time.Second)
+		wait(t, ctx.Done())
+		return boom // its own, though the lease was lost
+	}), boom)
+	equal(t, lead(ctx, func(context.Context, *waypost.Lease) error { return waypost.ErrLeaseLost }),
+		waypost.ErrLeaseLost) // another one's
+	gone, cancel := context.WithCancel(ctx)
+	fails(t, lead(gone, func(ctx context.Context, _ *waypost.Lease) error {
+		cancel()
+		wait(t, ctx.Done())
+		return ctx.Err()
+	}), context.Canceled)
+	equal(t, b.acquire(nil, "you").Granted, true)
+	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+	defer cancel()
+	fails(t, lead(short, nil), waypost.ErrTimeout)
+}
+
+// scenario: LEA-009
+// proves: LSE-005, LSE-007
+func TestLeaderWaitsOutErrorsThatMayPass(t *testing.T) {
+	b := newBed(t)
+	if b.store.Engine() != "sqlite" {
+		t.Skip("a lock is easily held on SQLite")
+	}
+	var records strings.Builder
+	store := b.open(waypost.WithOption("store.busy_timeout_ms", "0"),
+		waypost.WithLogger(slog.New(slog.NewTextHandler(&records, nil))))
+	conn := must(b.db.Conn(ctx))
+	defer conn.Close()
+	b.exec(conn, "BEGIN IMMEDIATE")
+	short, cancel := context.WithTimeout(ctx, 30*time.Millisecond)
+	defer cancel()
+	err := store.Leases().Lead(short, "l", time.Minute, nil)
+	fails(t, err, waypost.ErrUnavailable)
+	fails(t, err, context.DeadlineExceeded)
+	equal(t, strings.Contains(records.String(), "leader could not be elected"), true)
+	_, err = store.Leases().Hold(ctx, "l", time.Minute)
+	fails(t, err, waypost.ErrUnavailable)
+	b.exec(conn, "ROLLBACK")
+	must(0, store.Leases().Lead(ctx, "l", time.Minute, func(context.Context, *waypost.Lease) error { return nil }))
 }
 
 // scenario: LEA-007

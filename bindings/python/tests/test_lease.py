@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases and semaphores: scenarios LEA-001 to LEA-008 of tests/conformance/scenarios.md."""
+"""Leases and semaphores: scenarios LEA-001 to LEA-009 of tests/conformance/scenarios.md."""
 from __future__ import annotations
 
 import asyncio
@@ -7,7 +7,7 @@ import concurrent.futures
 import logging
 import threading
 from datetime import timedelta
-from typing import Any, List
+from typing import Any, Callable, List
 
 import pytest
 from conftest import NOW, App, connect_async, in_transaction, until, wait
@@ -105,19 +105,172 @@ def test_semaphore__has_so_many_holders_and_a_lower_limit_blocks_new_ones(app: A
             semaphore.slot().acquire()
 
 
+# scenario: LEA-009
 # proves: LSE-005
-def test_run_while_leader__begins_anew_after_a_loss(app: App) -> None:
+@pytest.mark.parametrize("raises", [True, False])
+def test_run_while_leader__begins_anew_after_a_loss(app: App, raises: bool) -> None:
     fences = []
 
     def work(lease: waypost.Lease) -> str:
         fences.append(lease.fence)
         if len(fences) == 1:
-            app.clock.advance(10 * SECOND)
-            lease.throw_if_lost()
+            taken_away(app, lease)
+            if raises:
+                lease.throw_if_lost()
         return "done"
 
     assert app.store.lease("n", seconds=10, wait=None).run_while_leader(work) == "done"
     assert len(fences) == 2 and fences[1] > fences[0]
+    assert app.store.leases.counters.held == 0
+
+
+def taken_away(app: App, lease: waypost.Lease) -> None:
+    """The keeper finds that it is gone; it is free for others then."""
+    app.store.leases.release("n", lease.owner)
+    app.clock.advance(6 * SECOND)
+    until(lambda: not lease.held, "the loss")
+
+
+# scenario: LEA-009
+# proves: LSE-005
+def test_run_while_leader__ends_as_its_work_and_when_it_is_stopped(app: App) -> None:
+    def broken(lease: waypost.Lease) -> None:
+        raise KeyError("on purpose")
+
+    def other(lease: waypost.Lease) -> None:
+        raise waypost.LeaseLostError("that of something else")
+
+    with pytest.raises(KeyError):
+        app.store.lease("n").run_while_leader(broken)
+    with pytest.raises(waypost.LeaseLostError):
+        app.store.lease("n").run_while_leader(other)
+    stop = threading.Event()
+    stop.set()
+    assert app.store.lease("n").run_while_leader(broken, stop=stop) is None
+    with app.store.lease("n"):
+        with pytest.raises(waypost.TimeoutError):
+            app.store.lease("n").run_while_leader(broken)
+        stop.clear()
+        leader = threading.Thread(
+            target=lambda: app.store.lease("n", wait=None).run_while_leader(broken, stop=stop)
+        )
+        leader.start()
+        stop.set()
+        leader.join(60)
+        assert not leader.is_alive()
+
+
+# scenario: LEA-009
+# proves: LSE-005
+def test_run_while_leader_async__cancels_the_work_of_who_lost(app: App) -> None:
+    ends: List[str] = []
+
+    async def work(lease: waypost.Lease) -> int:
+        try:
+            if len(ends) == 0:
+                await asyncio.to_thread(taken_away, app, lease)
+                await asyncio.sleep(3600)
+            if len(ends) == 1:
+                waiting.set()
+                await asyncio.sleep(3600)
+            return 7
+        finally:
+            ends.append(f"held {lease.held}")
+
+    async def lead() -> None:
+        task = asyncio.create_task(app.store.lease("n", 10, wait=None).run_while_leader_async(work))
+        await asyncio.wait_for(waiting.wait(), 60)
+        await cancelled_twice(task)
+        assert ends == ["held False", "held True"]
+        until(lambda: app.store.leases.counters.held == 0, "the release")
+        assert await app.store.lease("n").run_while_leader_async(work) == 7
+
+    waiting = asyncio.Event()
+    asyncio.run(lead())
+
+
+# scenario: LEA-009
+# proves: LSE-005, LSE-007
+@pytest.mark.parametrize("kind", ["plain", "async"])
+def test_run_while_leader__waits_out_errors_that_may_pass(
+    app: App, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    errors: List[Exception] = [waypost.UnavailableError("busy"), waypost.UnavailableError("gone")]
+    hold = _handle.lease.hold
+
+    def troubled(*arguments: Any) -> Any:
+        if errors:
+            raise errors.pop()
+        return hold(*arguments)
+
+    async def work(lease: waypost.Lease) -> int:
+        return lease.fence
+
+    monkeypatch.setattr(_handle.lease, "hold", troubled)
+    lease = app.store.lease("n", wait=None)
+    if kind == "plain":
+        assert lease.run_while_leader(lambda lease: lease.fence)
+    else:
+        assert asyncio.run(lease.run_while_leader_async(work))
+    errors.append(waypost.SchemaError("will not pass"))
+    with pytest.raises(waypost.SchemaError):
+        lease.run_while_leader(lambda lease: lease.fence)
+    errors.append(waypost.UnavailableError("busy"))
+    with pytest.raises(waypost.UnavailableError):
+        lease.acquire()
+
+
+# proves: LSE-007
+@pytest.mark.parametrize("kind", ["plain", "async"])
+def test_wait__is_woken_by_each_release_of_this_process(
+    app: App, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Nobody would try again by himself."""
+    monkeypatch.setattr(_handle.lease, "hold", never_again(_handle.lease.hold))
+    semaphore = app.store.semaphore("s", limit=2)
+    first, second = semaphore.slot(), semaphore.slot()
+    first.acquire()
+    second.acquire()
+    done: List[int] = []
+
+    def one(number: int) -> None:
+        with semaphore.slot(wait=None):
+            done.append(number)
+
+    async def one_async(number: int) -> None:
+        async with semaphore.slot(wait=None):
+            done.append(number)
+
+    async def all_async() -> None:
+        tasks = [asyncio.create_task(one_async(i)) for i in range(8)]
+        await asyncio.sleep(0.01)
+        first.release()
+        await asyncio.wait_for(asyncio.gather(*tasks[1:]), 60)
+        second.release()
+        await asyncio.wait_for(tasks[0], 60)
+
+    if kind == "async":
+        asyncio.run(all_async())
+    else:
+        threads = [threading.Thread(target=one, args=(i,)) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        first.release()
+        second.release()
+        for thread in threads:
+            thread.join(60)
+    assert sorted(done) == list(range(8))
+    assert not app.store._watcher.turns._waiting  # noqa: SLF001
+
+
+def never_again(hold: Callable[..., Any]) -> Callable[..., Any]:
+    def refused(*arguments: Any) -> Any:
+        outcome = hold(*arguments)
+        if isinstance(outcome, _handle.lease.Refused):
+            return outcome._replace(retry_ms=3_600_000)
+        return outcome
+
+    return refused
 
 
 # ---- calls: one statement each --------------------------------------------------------------

@@ -6,97 +6,22 @@ import asyncio
 import functools
 import itertools
 import logging
-import os
 import threading
 import time
-import weakref
 from dataclasses import dataclass
 from datetime import timedelta
 from types import TracebackType
-from typing import Callable, Dict, Optional, Tuple, Type, TypeVar
+from typing import Awaitable, Callable, Optional, Tuple, Type, TypeVar, Union
 
 from waypost import _handle
+from waypost._lease_watch import Turn, Watcher
 from waypost._text import Duration, name_text, optional_ms, to_ms
 from waypost.errors import Error, LeaseLostError, RangeError, StateError
 from waypost.message import LeaseInfo
 from waypost.queue import Call, integer
 
 T = TypeVar("T")
-_SLICE_MS = 200  # how long the watcher waits in the core at a time
 _LOGGER = logging.getLogger("waypost")
-
-
-class Watcher:
-    """One thread for each core store, while leases are held: calls back for those that are lost."""
-
-    def __init__(self) -> None:
-        self._mutex = threading.Lock()
-        self._tells: Dict[int, Callable[[], None]] = {}
-        self._running = False
-
-    @staticmethod
-    def of(store: _handle.Store) -> Watcher:
-        """The one of a core store, which tells each loss once, to one caller. All that may hold leases
-        on the store keeps it. A later store at the same address may get it, too: it is idle then."""
-        with _watchers_mutex:
-            watcher = _watchers.get(store.key)
-            if watcher is None:
-                watcher = _watchers[store.key] = Watcher()
-            return watcher
-
-    def add(
-        self, handle: _handle.Lease, store: _handle.Store, tell: Callable[[], None]
-    ) -> None:
-        with self._mutex:
-            self._tells[handle.key] = tell
-            if not self._running:
-                self._running = True
-                self._start("waypost-lost", self._watch, _handle.lease.watching(store))
-        try:
-            handle.check()
-        except LeaseLostError:  # perhaps before it was known here, so that nobody was told
-            if self.remove(handle) is not None:
-                self._start("waypost-lost-early", tell)
-        except StateError:  # another thread has released it since
-            self.remove(handle)
-
-    def remove(self, handle: _handle.Lease) -> Optional[Callable[[], None]]:
-        with self._mutex:
-            return self._tells.pop(handle.key, None)
-
-    @staticmethod
-    def _start(name: str, target: Callable[..., None], *arguments: object) -> None:
-        threading.Thread(target=target, args=arguments, name=name, daemon=True).start()
-
-    def _watch(self, store: _handle.Store) -> None:
-        while True:
-            status, lost = _handle.lease.next_lost(store, _SLICE_MS)
-            if lost is not None:
-                tell = self.remove(lost)
-                lost.close()
-                if tell is not None:
-                    tell()
-            elif status != _handle.TIMEOUT:
-                with self._mutex:
-                    if not self._tells:
-                        self._running = False
-                        break
-                time.sleep(0.005)  # one is about to be released
-        store.close()
-
-
-_watchers_mutex = threading.Lock()
-_watchers: weakref.WeakValueDictionary[int, Watcher] = weakref.WeakValueDictionary()
-
-
-def _forget_watchers() -> None:
-    """In a forked child: their threads are the parent's."""
-    global _watchers_mutex, _watchers
-    _watchers_mutex, _watchers = threading.Lock(), weakref.WeakValueDictionary()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_watchers)
 
 
 class _Trial:
@@ -186,34 +111,63 @@ class Lease:
         self._held.renew()
 
     def acquire(self) -> None:
-        """Acquire it, waiting as long as was asked for, with longer and longer pauses up to
-        `lease.poll_max_ms` between attempts. TimeoutError."""
+        """Acquire it, waiting as long as was asked for: until another lease of the name is released in this
+        process, but with longer and longer pauses up to `lease.poll_max_ms` between attempts.
+        TimeoutError."""
+        self._acquire(False, None)
+
+    def _acquire(self, patient: bool, stop: Optional[threading.Event]) -> bool:
+        """With patience also for errors that may pass. False: it was stopped."""
         deadline = self._deadline()
-        for attempt in itertools.count():
-            pause = self._try(attempt, deadline, _Trial())
-            if pause is None:
-                return
-            time.sleep(pause)
+        woken = threading.Event()
+        with self._turn(woken.set) as turn:
+            for attempt in itertools.count():
+                if stop is not None and stop.is_set():
+                    return False
+                woken.clear()
+                turn.take()
+                pause = self._try(attempt, deadline, _Trial(), patient)
+                if pause is None:
+                    break
+                woken.wait(pause)
+        return True
 
     async def acquire_async(self) -> None:
         """The same, without blocking the event loop."""
+        await self._acquire_async(False)
+
+    async def _acquire_async(self, patient: bool) -> None:
         deadline = self._deadline()
-        for attempt in itertools.count():
-            trial = _Trial(asyncio.get_running_loop())
-            try:
-                pause = await _on_thread(functools.partial(self._try, attempt, deadline, trial))
-            except asyncio.CancelledError:
-                trial.abandoned = True
-                await _on_thread(functools.partial(self._abandon, trial))
-                raise
-            if pause is None:
-                return
-            await asyncio.sleep(pause)
+        loop, woken = asyncio.get_running_loop(), asyncio.Event()
+        with self._turn(functools.partial(loop.call_soon_threadsafe, woken.set)) as turn:
+            for attempt in itertools.count():
+                trial = _Trial(loop)
+                woken.clear()
+                turn.take()
+                attempted = functools.partial(self._try, attempt, deadline, trial, patient)
+                try:
+                    pause = await _on_thread(attempted)
+                except asyncio.CancelledError:
+                    trial.abandoned = True
+                    await _on_thread(functools.partial(self._abandon, trial))
+                    raise
+                if pause is None:
+                    break
+                timer = loop.call_later(pause, woken.set)
+                try:
+                    await woken.wait()
+                finally:
+                    timer.cancel()
+
+    def _turn(self, wake: Callable[[], object]) -> Turn:
+        return Turn(self._watcher.turns, (self._shared, self.name), wake)
 
     def _deadline(self) -> Optional[float]:
         return None if self._wait_ms is None else time.monotonic() + self._wait_ms / 1000
 
-    def _try(self, attempt: int, deadline: Optional[float], trial: _Trial) -> Optional[float]:
+    def _try(
+        self, attempt: int, deadline: Optional[float], trial: _Trial, patient: bool
+    ) -> Optional[float]:
         """Acquire it, or say after how many seconds to try again."""
         with self._trying:
             if trial.abandoned:
@@ -221,9 +175,7 @@ class Lease:
             if self.held:
                 raise StateError("the lease is held already")
             self.release()  # one that is lost: its loss is not that of the next one
-            handle = _handle.lease.hold(
-                self._store, self._shared, self.name, self._owner, self._duration_ms, attempt
-            )
+            handle = self._hold(attempt, patient)
             if isinstance(handle, _handle.lease.Refused):
                 now = time.monotonic()
                 if deadline is not None and now >= deadline:
@@ -236,6 +188,19 @@ class Lease:
             tell = functools.partial(self._tell, self.lost, trial.loop, trial.lost_task)
             self._watcher.add(handle, self._store, tell)
             return None
+
+    def _hold(
+        self, attempt: int, patient: bool
+    ) -> Union[_handle.Lease, _handle.lease.Refused]:
+        try:
+            return _handle.lease.hold(
+                self._store, self._shared, self.name, self._owner, self._duration_ms, attempt
+            )
+        except Error as error:
+            if not patient or not error.retriable:
+                raise
+            _LOGGER.warning("lease %r could not be acquired, will try again: %s", self.name, error)
+            return _handle.lease.Refused(error, _handle.lease.retry_ms(attempt))
 
     def _abandon(self, trial: _Trial) -> None:
         """After a trial, or before it: it acquires nothing then."""
@@ -252,6 +217,7 @@ class Lease:
                 handle.end()
             finally:
                 handle.close()
+                self._watcher.turns.next((self._shared, self.name))
 
     def _leave(self) -> None:
         """Release it where no error may take the place of what the app has done."""
@@ -284,15 +250,67 @@ class Lease:
             except Exception:
                 _LOGGER.exception("the callback of a lost lease failed")
 
-    def run_while_leader(self, work: Callable[[Lease], T]) -> T:
-        """Acquire it, and do `work`; where it raises LeaseLostError, acquire it again and begin anew.
-        Returns what `work` does."""
+    def run_while_leader(
+        self, work: Callable[[Lease], T], *, stop: Optional[threading.Event] = None
+    ) -> Optional[T]:
+        """Do `work` while nobody else does it: acquire, work, release. If it was lost by the time the work
+        returned or raised LeaseLostError, acquire it again and begin anew. Errors of the database that
+        may pass are waited out like a holder.
+
+        The work looks at `held` before each step, and returns once that is false: within the guard
+        interval (`lease.guard_percent` of the duration), before anyone else can lead.
+
+        wait  that of the lease, each time: None, as a rule
+        stop  once it is set, the wait ends within `lease.poll_max_ms`, and no work begins; the work
+              looks at it by itself
+
+        Returns what the work did; None: it was stopped. TimeoutError: another one leads.
+        """
+        while self._acquire(True, stop):
+            try:
+                result = work(self)
+                if not self._is_lost():
+                    return result
+            except LeaseLostError:
+                if not self._is_lost():
+                    raise
+            finally:
+                self._leave()
+        return None
+
+    async def run_while_leader_async(self, work: Callable[[Lease], Awaitable[T]]) -> T:
+        """The same with a coroutine function, which is cancelled when the lease is lost, and when this call
+        is cancelled."""
         while True:
-            with self:
-                try:
-                    return work(self)
-                except LeaseLostError:
-                    continue
+            await self._acquire_async(True)
+            try:
+                task = asyncio.ensure_future(work(self))
+                await self._until_lost(task)
+                if not self._is_lost() or not _was_stopped(task):
+                    return task.result()
+            finally:
+                await _on_thread(self._leave)
+
+    async def _until_lost(self, task: asyncio.Future[T]) -> None:
+        """Until a task is done; it is cancelled when the lease is lost."""
+        lost = asyncio.ensure_future(self.wait_lost())
+        try:
+            await asyncio.wait((task, lost), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            lost.cancel()
+            await _ended(task)
+
+    def _is_lost(self) -> bool:
+        """Not: it was released."""
+        handle = self._handle
+        try:
+            if handle is not None:
+                handle.check()
+        except LeaseLostError:
+            return True
+        except StateError:
+            pass
+        return False
 
     def __enter__(self) -> Lease:
         self.acquire()
@@ -324,6 +342,25 @@ async def _on_thread(work: Callable[[], T]) -> T:
     future: asyncio.Future[T] = asyncio.get_running_loop().run_in_executor(None, work)
     future.add_done_callback(lambda done: done.cancelled() or done.exception())  # not unseen
     return await asyncio.shield(future)
+
+
+async def _ended(task: asyncio.Future[T]) -> None:
+    """Cancel a task and wait for its end, also if the waiting one is cancelled meanwhile."""
+    cancelled: Optional[asyncio.CancelledError] = None
+    while not task.done():
+        task.cancel()
+        try:
+            await asyncio.wait((task,))
+        except asyncio.CancelledError as error:
+            cancelled = error
+    _was_stopped(task)  # so that its exception is not unseen
+    if cancelled is not None:
+        raise cancelled
+
+
+def _was_stopped(task: asyncio.Future[T]) -> bool:
+    """Whether a task may have ended because its lease was lost."""
+    return task.cancelled() or isinstance(task.exception(), (type(None), LeaseLostError))
 
 
 class Semaphore:

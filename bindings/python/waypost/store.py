@@ -18,7 +18,8 @@ from waypost.errors import ConfigError, Error
 from waypost.inbox import Inbox
 from waypost.job import Job
 from waypost.jobs import Jobs
-from waypost.lease import Lease, Leases, Semaphore, Semaphores, Watcher
+from waypost._lease_watch import Watcher
+from waypost.lease import Lease, Leases, Semaphore, Semaphores
 from waypost.outbox import Outbox
 from waypost.timers import Timers
 from waypost.worker import Selector, Worker

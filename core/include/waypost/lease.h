@@ -54,7 +54,8 @@ WP_API void wp_lease_info_free(WP_OWN wp_lease_info *info);
 /** How long to wait before trying again to acquire what was refused: until its holder's lease ends, but
  * not longer than `lease.poll_max_ms`, and less at first; with jitter. For a host that waits in its
  * own way.
- * @param attempt  how many tries were refused before this one
+ * @param refused  NULL: the try failed, by an error that may pass
+ * @param attempt  how many tries came to nothing before this one
  * @return milliseconds, at least 1 */
 WP_API int64_t wp_lease_retry_ms(const wp_lease_info *refused, unsigned attempt);
 
@@ -175,6 +176,22 @@ WP_API const char *wp_lease_owner(const wp_lease *lease);
 WP_API wp_lease *wp_lease_ref(wp_lease *lease);
 /** Drop a reference; the last one ends the lease, and errors of that go to the log. */
 WP_API void wp_lease_free(WP_OWN wp_lease *lease);
+
+/** What a leader does, on the thread that called wp_lease_lead(). It asks wp_lease_check() before each step,
+ * and returns when that refuses: within the guard interval, before anyone else can lead.
+ * @return WP_OK, or an error of its own: it is done */
+typedef wp_status (*wp_leader_fn)(wp_lease *lease, void *user, wp_error **err);
+
+/** Do `work` while nobody else does it: hold the name, do it, release the name. If the lease was lost by the
+ * time the work returned WP_OK or WP_E_LEASE_LOST, hold it anew and begin again, with a greater fence; so
+ * the work goes on in some process as long as one is there. Errors of the database that may pass are waited
+ * out like a holder.
+ * @param owner    NULL: one of its own, that nobody else has
+ * @param wait_ms  how long to wait each time; 0: not at all; negative: for ever
+ * @return what the work returned; WP_E_TIMEOUT: another one leads; as wp_lease_hold() */
+WP_API wp_status wp_lease_lead(wp_store *store, const char *name, const char *owner,
+                               int64_t duration_ms, int64_t wait_ms, wp_leader_fn work, void *user,
+                               wp_error **err);
 
 /** Wait for the next lease of the store that is lost, for a host that turns this into cancellation
  * signals and callbacks, on a thread of its own; each one is given once, to one caller.

@@ -95,15 +95,14 @@ void wp_lease_info_free(wp_lease_info *info)
 
 int64_t wp_lease_retry_ms(const wp_lease_info *refused, unsigned attempt)
 {
-    enum { FIRST_MS = 10 };
-    int64_t wait = refused ? FIRST_MS * (INT64_C(1) << (attempt < 20 ? attempt : 20)) : FIRST_MS;
-    if (!refused)
-        return wait;
-    if (wait > refused->poll_max_ms)
-        wait = refused->poll_max_ms;
+    enum { FIRST_MS = 10, AFTER_ERRORS_MAX_MS = 500 };
+    const int64_t most = refused ? refused->poll_max_ms : AFTER_ERRORS_MAX_MS;
+    int64_t wait = FIRST_MS * (INT64_C(1) << (attempt < 20 ? attempt : 20));
+    if (wait > most)
+        wait = most;
     wait -= (int64_t)(wp__random() % (uint64_t)(wait / 4 + 1));
     /* Not long after it is over, if that is known. */
-    if (refused->until_us > refused->now_us &&
+    if (refused && refused->until_us > refused->now_us &&
         (refused->until_us - refused->now_us) / 1000 + 1 < wait)
         wait = (refused->until_us - refused->now_us) / 1000 + 1;
     return wait > 0 ? wait : 1;

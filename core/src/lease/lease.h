@@ -3,6 +3,7 @@
  *   call.c    the operations, and the public calls that run one
  *   info.c    what an operation found
  *   lease.c   the object that is kept
+ *   lead.c    work that is done while it is held
  *   keeper.c  the thread that keeps all of a store's */
 #ifndef WP__LEASE_H
 #define WP__LEASE_H

@@ -26,11 +26,13 @@ public interface ILeases
     Task<Lease?> TryAcquireAsync(
         string name, TimeSpan duration, CancellationToken cancellationToken = default);
 
-    /// <summary>Do work while holding a lease, and again when it was lost and won back, until the work ends
-    /// or the token is cancelled. One process of many is the leader.</summary>
+    /// <summary>Do work while nobody else does it: acquire, work, release. If the lease was lost by the time the
+    /// work returned or was cancelled, acquire it again and begin anew. One process of many is the leader.
+    /// Errors of the database that may pass are waited out like a holder.</summary>
     /// <param name="name">What only one may hold.</param>
     /// <param name="duration">Of the lease.</param>
-    /// <param name="work">Its token is cancelled when the lease is lost; what it throws ends this
+    /// <param name="work">Its token is cancelled when the lease is lost: it ends then, within the guard interval
+    /// (<c>lease.guard_percent</c> of the duration), before anyone else can lead. What it throws ends this
     /// call, unless it was cancelled because of that.</param>
     /// <param name="cancellationToken">Ends the wait, and cancels the work.</param>
     Task RunAsLeaderAsync(

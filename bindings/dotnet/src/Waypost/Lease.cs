@@ -17,12 +17,13 @@ public sealed class Lease : IAsyncDisposable, IDisposable
     private readonly LeaseWatch _watch;
     private readonly CancellationTokenSource _lost = new();
     private readonly nint _key;
+    private readonly wp_lease_kind _kind;
 
-    internal Lease(LeaseHandle handle, LeaseWatch watch)
+    internal Lease(LeaseHandle handle, StoreHandle store, wp_lease_kind kind)
     {
-        (_handle, _watch, _key) = (handle, watch, handle.Pointer);
+        (_handle, _watch, _key, _kind) = (handle, store.LeaseWatch, handle.Pointer, kind);
         (Name, Owner, Fence, Lost) = (handle.Name, handle.Owner, handle.Fence, _lost.Token);
-        _watch.Add(_key, this);
+        _watch.Add(_key, this, store);
         if (_handle.Status != wp_status.WP_E_LEASE_LOST)
             return;
         _watch.Remove(_key); // lost before it was known here
@@ -99,7 +100,11 @@ public sealed class Lease : IAsyncDisposable, IDisposable
             // It expires; or another thread released it at the same time.
         }
         _handle.Dispose();
+        _watch.Turns.Next((_kind, Name));
     }
+
+    /// <summary>Whether it was lost, not released.</summary>
+    internal bool IsLost => Ask(handle => handle.Status == wp_status.WP_E_LEASE_LOST);
 
     /// <summary>The name and the fence.</summary>
     public override string ToString() => $"{Name} {Fence}";

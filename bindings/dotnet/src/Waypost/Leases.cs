@@ -1,35 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 using System.Data.Common;
 using System.Diagnostics;
+using Microsoft.Extensions.Logging;
+using Microsoft.Extensions.Logging.Abstractions;
 using Waypost.Interop;
 
 namespace Waypost;
 
-internal sealed class Leases(StoreHandle store, string engine, wp_lease_kind kind) : ISemaphores
+internal sealed class Leases(StoreHandle store, string engine, wp_lease_kind kind, ILogger? logger)
+    : ISemaphores
 {
+    private readonly ILogger _logger = logger ?? NullLogger.Instance;
+
     // ---- kept -------------------------------------------------------------------------------
 
-    public async Task<Lease> AcquireAsync(
+    public Task<Lease> AcquireAsync(
         string name, TimeSpan duration, TimeSpan wait, CancellationToken cancellationToken,
-        string? owner)
+        string? owner) =>
+        AcquireAsync(name, duration, wait, owner, patient: false, cancellationToken);
+
+    /// <summary>With patience also for errors that may pass.</summary>
+    private async Task<Lease> AcquireAsync(
+        string name, TimeSpan duration, TimeSpan wait, string? owner, bool patient,
+        CancellationToken cancellationToken)
     {
         long waitMs = Times.WaitMs(wait);
         var watch = Stopwatch.StartNew();
+        using var turn = new Turn(store.LeaseWatch.Turns, (kind, name));
         for (uint attempt = 0; ; attempt++)
         {
-            (Lease? lease, LeaseInfoHandle refused) =
-                await Task.Run(() => Hold(name, owner, duration), cancellationToken).ConfigureAwait(false);
-            using (refused)
+            turn.Take();
+            TimeSpan pause;
+            try
             {
-                if (lease is not null)
-                    return lease;
-                TimeSpan pause = refused.RetryAfter(attempt);
-                TimeSpan left = TimeSpan.FromMilliseconds(waitMs) - watch.Elapsed;
-                if (waitMs >= 0 && left <= TimeSpan.Zero)
-                    throw new LeaseHeldException(name, refused.Read());
-                await Task.Delay(waitMs < 0 || pause < left ? pause : left, cancellationToken)
-                    .ConfigureAwait(false);
+                (Lease? lease, LeaseInfoHandle refused) =
+                    await Task.Run(() => Hold(name, owner, duration), cancellationToken).ConfigureAwait(false);
+                using (refused)
+                {
+                    if (lease is not null)
+                        return lease;
+                    if (waitMs >= 0 && watch.ElapsedMilliseconds >= waitMs)
+                        throw new LeaseHeldException(name, refused.Read());
+                    pause = refused.RetryAfter(attempt);
+                }
             }
+            catch (WaypostException e) when (patient && e.IsRetriable)
+            {
+                if (_logger.IsEnabled(LogLevel.Warning))
+                    _logger.LogWarning(e, "Leader of {Lease} could not be elected, will try again", name);
+                pause = StoreHandle.LeaseRetryAfterError(attempt);
+            }
+            TimeSpan left = TimeSpan.FromMilliseconds(waitMs) - watch.Elapsed;
+            if (waitMs >= 0 && left < pause)
+                pause = left > TimeSpan.Zero ? left : TimeSpan.Zero;
+            await turn.WaitAsync(pause, cancellationToken).ConfigureAwait(false);
         }
     }
 
@@ -46,7 +70,7 @@ internal sealed class Leases(StoreHandle store, string engine, wp_lease_kind kin
     {
         LeaseHandle? handle = store.LeaseHold(
             kind, name, owner, Times.ToMs(duration), out LeaseInfoHandle refused);
-        return (handle is null ? null : new Lease(handle, store.LeaseWatch), refused);
+        return (handle is null ? null : new Lease(handle, store, kind), refused);
     }
 
     public async Task RunAsLeaderAsync(
@@ -57,7 +81,8 @@ internal sealed class Leases(StoreHandle store, string engine, wp_lease_kind kin
         while (true)
         {
             Lease lease = await AcquireAsync(
-                name, duration, Timeout.InfiniteTimeSpan, cancellationToken, null).ConfigureAwait(false);
+                name, duration, Timeout.InfiniteTimeSpan, null, patient: true, cancellationToken)
+                .ConfigureAwait(false);
             await using (lease.ConfigureAwait(false))
             {
                 using var stop = CancellationTokenSource.CreateLinkedTokenSource(
@@ -65,12 +90,14 @@ internal sealed class Leases(StoreHandle store, string engine, wp_lease_kind kin
                 try
                 {
                     await work(lease, stop.Token).ConfigureAwait(false);
-                    return;
+                    if (!lease.IsLost)
+                        return;
+                    cancellationToken.ThrowIfCancellationRequested();
                 }
                 catch (Exception e) when (e is OperationCanceledException or LeaseLostException
-                                          && !lease.IsHeld && !cancellationToken.IsCancellationRequested)
+                                          && lease.IsLost && !cancellationToken.IsCancellationRequested)
                 {
-                    // Lost: another one leads now.
+                    // Another one may lead now.
                 }
             }
         }

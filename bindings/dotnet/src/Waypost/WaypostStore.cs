@@ -35,8 +35,8 @@ public sealed class WaypostStore : IDisposable
         Outbox = new Outbox(_handle, Engine);
         Inbox = new Inbox(_handle, Engine);
         Scheduler = new SchedulerClient(_handle, Engine);
-        Leases = new Leases(_handle, Engine, wp_lease_kind.WP_LEASE_EXCLUSIVE);
-        Semaphores = new Leases(_handle, Engine, wp_lease_kind.WP_LEASE_SHARED);
+        Leases = new Leases(_handle, Engine, wp_lease_kind.WP_LEASE_EXCLUSIVE, logger);
+        Semaphores = new Leases(_handle, Engine, wp_lease_kind.WP_LEASE_SHARED, logger);
     }
 
     /// <summary>Open the store that the options name.</summary>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leases and semaphores: scenarios LEA-001 to LEA-008 of tests/conformance/scenarios.md.
+// Leases and semaphores: scenarios LEA-001 to LEA-009 of tests/conformance/scenarios.md.
 using System.Data.Common;
 using System.Runtime.CompilerServices;
 
@@ -281,7 +281,8 @@ public abstract class LeaseTests(Engine engine) : IDisposable
 
     // ---- in .NET ----------------------------------------------------------------------------
 
-    // proves: LSE-005
+    // scenario: LEA-009
+    // proves: LSE-004, LSE-005
     [Fact]
     public async Task Leader_works_again_after_it_lost_its_lease_and_won_it_back()
     {
@@ -317,6 +318,66 @@ public abstract class LeaseTests(Engine engine) : IDisposable
         await stop.CancelAsync();
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => stopped);
         Assert.True((await Leases.AcquireOnceAsync("m", "you", Second)).Granted);
+    }
+
+    // scenario: LEA-009
+    // proves: LSE-005
+    [Theory]
+    [InlineData("returns")]
+    [InlineData("fails")]
+    public async Task Leader_whose_work_ends_by_itself_after_a_loss_begins_anew_unless_it_failed(string how)
+    {
+        int terms = 0;
+        Task leading = Leases.RunAsLeaderAsync("n", 10 * Second, async (lease, token) =>
+        {
+            if (++terms == 2)
+                return;
+            Assert.True(await Leases.ReleaseAsync("n", lease.Owner));
+            Bed.Clock.Advance(6 * Second);
+            await Bed.UntilAsync(() => token.IsCancellationRequested);
+            if (how == "fails")
+                throw new FormatException("on purpose");
+        });
+        if (how == "fails")
+            await Assert.ThrowsAsync<FormatException>(() => leading.WaitAsync(Bed.Patience));
+        else
+            await leading.WaitAsync(Bed.Patience);
+        Assert.Equal(how == "fails" ? 1 : 2, terms);
+    }
+
+    // proves: LSE-007
+    [Fact]
+    public async Task Those_who_wait_are_woken_by_each_release()
+    {
+        Turns turns = Bed.Store.Handle.LeaseWatch.Turns;
+        var name = (Interop.wp_lease_kind.WP_LEASE_EXCLUSIVE, "n");
+        using Turn first = new(turns, name), second = new(turns, name);
+        first.Take();
+        second.Take();
+        using (var third = new Turn(turns, name))
+        {
+            third.Take();
+            for (int release = 0; release < 3; release++)
+                await (await Leases.AcquireAsync("n", 10 * Second)).DisposeAsync();
+            await (await Leases.AcquireAsync("other", 10 * Second)).DisposeAsync();
+        } // it tries no more
+        TimeSpan never = TimeSpan.FromHours(1);
+        await first.WaitAsync(never, default).WaitAsync(Bed.Patience);
+        await second.WaitAsync(never, default).WaitAsync(Bed.Patience);
+        first.Take();
+        second.Take();
+        using (var third = new Turn(turns, name))
+        {
+            third.Take();
+            for (int release = 0; release < 2; release++)
+                await (await Leases.AcquireAsync("n", 10 * Second)).DisposeAsync();
+            first.Take();
+            await (await Leases.AcquireAsync("n", 10 * Second)).DisposeAsync();
+        } // woken in vain: the first is told, who waits again
+        await first.WaitAsync(never, default).WaitAsync(Bed.Patience);
+        first.Take();
+        using var cancelled = new CancellationTokenSource(TimeSpan.FromMilliseconds(20));
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => first.WaitAsync(never, cancelled.Token));
     }
 
     // proves: LSE-005

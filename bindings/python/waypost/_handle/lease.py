@@ -53,8 +53,13 @@ def _kind(shared: bool) -> int:
 class Refused(NamedTuple):
     """Another one holds it: the error, with `now` and `held_until`, and when to try again."""
 
-    error: errors.TimeoutError
+    error: errors.Error
     retry_ms: int
+
+
+def retry_ms(attempt: int) -> int:
+    """When to try again after an error that may pass."""
+    return int(lib.wp_lease_retry_ms(NULL, attempt))
 
 
 def hold(

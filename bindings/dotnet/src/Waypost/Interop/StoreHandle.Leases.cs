@@ -62,17 +62,39 @@ internal sealed unsafe class LeaseHandle : Handle
     }
 }
 
-/// <summary>Tells the holders of a store's leases when they are lost, on a thread that is there while any
-/// are held.</summary>
-internal sealed unsafe class LeaseWatch(StoreHandle store)
+/// <summary>Tells the holders of a core store's leases when they are lost, on a thread that is there while
+/// any are held; and those who wait when one is released.</summary>
+internal sealed unsafe class LeaseWatch
 {
     private const long WaitMs = 10_000;
+
+    private static readonly Dictionary<nint, WeakReference<LeaseWatch>> OfStores = [];
 
     private readonly ConcurrentDictionary<nint, WeakReference<Lease>> _held = new();
     private readonly object _gate = new();
     private bool _running;
 
-    public void Add(nint key, Lease lease)
+    /// <summary>The one of a core store, which tells each loss once, to one caller. A later store at the same
+    /// address may get it, too: it is idle then.</summary>
+    public static LeaseWatch Of(StoreHandle store)
+    {
+        lock (OfStores)
+        {
+            if (OfStores.TryGetValue(store.Pointer, out WeakReference<LeaseWatch>? known)
+                && known.TryGetTarget(out LeaseWatch? watch))
+                return watch;
+            foreach (nint key in OfStores.Keys.ToArray())
+                if (!OfStores[key].TryGetTarget(out _))
+                    OfStores.Remove(key);
+            watch = new LeaseWatch();
+            OfStores[store.Pointer] = new WeakReference<LeaseWatch>(watch);
+            return watch;
+        }
+    }
+
+    public Turns Turns { get; } = new();
+
+    public void Add(nint key, Lease lease, StoreHandle store)
     {
         _held[key] = new WeakReference<Lease>(lease);
         lock (_gate)
@@ -133,7 +155,14 @@ internal sealed unsafe partial class StoreHandle
     private LeaseWatch? _watch;
 
     /// <summary>Of all that are held by this store.</summary>
-    public LeaseWatch LeaseWatch => LazyInitializer.EnsureInitialized(ref _watch, () => new LeaseWatch(this));
+    public LeaseWatch LeaseWatch => LazyInitializer.EnsureInitialized(ref _watch, () => LeaseWatch.Of(this));
+
+    /// <summary>How long to wait after an error that may pass.</summary>
+    public static TimeSpan LeaseRetryAfterError(uint attempt)
+    {
+        using var none = new LeaseInfoHandle();
+        return none.RetryAfter(attempt);
+    }
 
     /// <summary>Null: it was refused, for the reason that is given.</summary>
     public LeaseHandle? LeaseHold(
