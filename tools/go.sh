@@ -62,6 +62,8 @@ require waypost v0.0.0
 replace waypost => $root/bindings/go
 END
 cp bindings/go/example/main.go "$tmp/main.go"
+mkdir "$tmp/bounded"
+run "example bounded" bash -c "cd examples/go && go build -o '$tmp/bounded/' ./bounded && cd '$tmp/bounded' && ./bounded"
 run "empty module" bash -c "cd '$tmp' && go run ."
 
 passed=$(grep -c '^--- PASS' "$log" || true)

@@ -29,3 +29,10 @@ def test_nightly_report_is_one_a_night_also_when_the_clocks_are_set(tmp_path: Pa
         "history: due 2027-11-03 01:30Z, SUCCEEDED, orders of 2027-11-02",
         "history: due 2027-11-01 01:30Z, SUCCEEDED, orders of 2027-10-31",
     ]
+
+
+# proves: LSE-004, LSE-005, LSE-007
+def test_leader_one_of_three_processes_writes_and_dies(tmp_path: Path) -> None:
+    lines = output("leader.py", tmp_path).splitlines()
+    assert len(lines) == 4 and "was killed by kill -9" in lines[1] and "was asked to stop" in lines[2]
+    assert int(lines[3].split()[0]) >= 3 and lines[3].endswith("leaders wrote, one after the other")
