@@ -1,6 +1,6 @@
 -- inbox_check: note that a message has arrived, as seen if it is new; its id, number, hash and, unless it is new, its state.
-INSERT INTO {inbox} (id, source, message_id, consumer, hash, hash_algorithm, created_at, last_seen_at, due_at)
-VALUES (:id, :source, :message_id, :consumer, :hash, :hash_algorithm, :now, :now, :now)
+INSERT INTO {inbox} (seq, id, source, message_id, consumer, hash, hash_algorithm, created_at, last_seen_at, due_at)
+VALUES ((SELECT n.seq FROM {inbox_next} AS n), :id, :source, :message_id, :consumer, :hash, :hash_algorithm, :now, :now, :now)
 ON CONFLICT (source, message_id, consumer) DO UPDATE
 SET last_seen_at = excluded.last_seen_at, hash = coalesce(hash, excluded.hash),
     hash_algorithm = CASE WHEN hash IS NULL THEN excluded.hash_algorithm ELSE hash_algorithm END

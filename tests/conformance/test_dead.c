@@ -463,6 +463,54 @@ static void test_dead__purged__are_gone_and_nothing_else_is(void **state)
     }
 }
 
+/* A worker for a queue whose deliveries are pulled. */
+static wp_worker *worker_for(bed *b, const queue *q, const char *const *options)
+{
+    wp_config *config = wpt_config(b->clock, options);
+    wp_worker *worker = NULL;
+    WPT_OK(wp_worker_new(&worker, b->store, config, WPT_ERR));
+    wp_config_free(config);
+    WPT_OK(wp_worker_handle(worker, q->source, "t", NULL, NULL, NULL, WPT_ERR));
+    return worker;
+}
+
+/* The number of the newest message comes free when it is purged: nobody gets it again. */
+/* proves: OBX-114, DLQ-001 */
+static void test_dead__purged_while_its_handler_runs__leaves_the_next_one_alone(void **state)
+{
+    bed *b = *state;
+    wp_clock *ahead = wpt_clock();
+    wp_config *config = bed_config(b, NULL);
+    wp_store *other = NULL;
+    wpt_advance_ms(ahead, DAY_MS);
+    WPT_OK(wp_config_set_clock(config, ahead, WPT_ERR));
+    if (!b->engine->opens_new)
+        WPT_OK(wp_store_open(&other, config, WPT_ERR));
+    wp_config_free(config);
+    for (size_t s = 0; s < WPT_COUNT(queues) && other; s++) {
+        const queue *q = &queues[s];
+        wp_worker *worker = worker_for(b, q, WPT_OPTIONS("worker.max_attempts", "1"));
+        wp_delivery *late = NULL, *next = NULL;
+        size_t purged = 0;
+        (void)send(b, q, "late", "t");
+        WPT_OK(wp_worker_next(&late, worker, 60000, WPT_ERR));
+        WPT_OK(q->reap(NULL, other, WPT_ERR)); /* its time is over, and it does not know */
+        WPT_OK(wp_dead_purge(&purged, other, q->source, NULL, 10, WPT_ERR));
+        assert_int_equal(purged, 1);
+        (void)send(b, q, "next", "t");
+        WPT_OK(wp_worker_next(&next, worker, 60000, WPT_ERR));
+        WPT_OK(wp_delivery_finish(late, WP_OUTCOME_DONE, NULL, 0, WPT_ERR));
+        WPT_OK(wp_delivery_finish(next, WP_OUTCOME_DONE, NULL, 0, WPT_ERR));
+        WPT_STATUS(wp_delivery_settle(late, 60000, WPT_ERR), WP_E_LEASE_LOST);
+        WPT_OK(wp_delivery_settle(next, 60000, WPT_ERR));
+        wp_delivery_free(late);
+        wp_delivery_free(next);
+        wp_worker_free(worker);
+    }
+    wp_store_close(other);
+    wp_clock_free(ahead);
+}
+
 /* ---- cleanup ------------------------------------------------------------------------------ */
 
 /* scenario: DED-004 */
@@ -758,6 +806,7 @@ int main(void)
         BED_TEST(test_dead__that_arrives_meanwhile__is_left_to_that),
         BED_TEST(test_dead__replayed_while_its_unique_key_is_taken__stays_dead),
         BED_TEST(test_dead__purged__are_gone_and_nothing_else_is),
+        BED_TEST(test_dead__purged_while_its_handler_runs__leaves_the_next_one_alone),
         BED_TEST(test_cleanup__of_what_is_done__leaves_all_else),
         BED_TEST(test_cleanup__of_each_queue__removes_what_was_done_long_ago),
         BED_TEST(test_cleanup__of_a_message_that_arrives_meanwhile__keeps_it),

@@ -4,7 +4,9 @@
 
 #include <stdatomic.h>
 
+#include "base/buf.h"
 #include "op/engine.h"
+#include "op/sql.h"
 
 enum { PROCESSES = 16, FRESH_FILES = FAULT_ROUNDS(10), MESSAGES = FAULT_ROUNDS(2000) };
 
@@ -194,6 +196,112 @@ static void test_open__older_schema__is_a_schema_error(void **state)
     (void)sqlite3_close(db);
 }
 
+/* The schema as a library had it that knew the first `count` migrations. */
+static void deploy_older(const char *path, size_t count)
+{
+    static const wp__sql_names names = {.schema = "infra", .outbox = "outbox", .inbox = "inbox"};
+    sqlite3 *db = app_open(path);
+    app_exec(db, "PRAGMA journal_mode = WAL");
+    app_exec(db,
+             "CREATE TABLE \"infra_migration\" (number INTEGER PRIMARY KEY, name TEXT NOT NULL, "
+             "applied_at INTEGER NOT NULL)");
+    for (size_t i = 0; i < count; i++) {
+        const wp__sql_source *migration = &wp__engine_sqlite.migrations[i];
+        char *record =
+            sqlite3_mprintf("INSERT INTO infra_migration VALUES (CAST(%Q AS INTEGER), %Q, 0)",
+                            migration->name, migration->name);
+        wp__buf script = {0};
+        MUST_OK(wp__sql_render(&script, (const char *)migration->text, migration->len, &names,
+                               &must_err));
+        app_exec(db, script.data);
+        app_exec(db, record);
+        wp__buf_free(&script);
+        sqlite3_free(record);
+    }
+    (void)sqlite3_close(db);
+}
+
+/* Enqueue as a library of the first migrations did. */
+static void enqueue_older(const char *path, int count)
+{
+    sqlite3 *db = app_open(path);
+    for (int i = 0; i < count; i++)
+        app_exec(db, "INSERT INTO infra_outbox_new (id, topic, payload, created_at, due_at) "
+                     "VALUES (randomblob(16), 't', 'x', 1, 1)");
+    (void)sqlite3_close(db);
+}
+
+/* Deployers of the rest die on the way, and leave all of it or nothing; what is there stays, and an app
+ * of the older library goes on. */
+/* proves: SDP-001, SDP-002 */
+static void test_deploy__over_an_older_schema_and_killed__all_or_nothing(void **state)
+{
+    enum { MANY = 100 };
+    const place *p = *state;
+    char whole[120];
+    char *want, *got;
+    fault_deploy(place_file(p->path, ".whole"));
+    (void)snprintf(whole, sizeof whole, "%s", place_file(p->path, ".whole"));
+    want = schema_of(whole);
+    for (int round = 0; round < FAULT_ROUNDS(20); round++) {
+        char path[120];
+        wp_store *store;
+        child c;
+        int64_t applied;
+        (void)snprintf(path, sizeof path, "%s.%d", p->path, round);
+        deploy_older(path, 7);
+        enqueue_older(path, MANY);
+        c = child_start("deployer", path, "deploy");
+        MUST(child_hear(&c));
+        (void)close(c.in); /* go */
+        c.in = -1;
+        fault_nap_us(fault_random(4000));
+        child_kill(&c);
+        applied = count_of(path, JOURNAL);
+        MUST(applied == 7 || applied == (int64_t)*wp__engine_sqlite.migration_count);
+        enqueue_older(path, 1);
+        fault_deploy(path);
+        got = schema_of(path);
+        assert_string_equal(got, want);
+        sqlite3_free(got);
+        enqueue_older(path, 1);
+        store = fault_store(path, "");
+        (void)fault_enqueue(store, "t", "x");
+        wp_store_close(store);
+        assert_int_equal(count_of(path, UNFINISHED), MANY + 3);
+        assert_int_equal(count_of(path, "SELECT max(seq) FROM infra_outbox"), MANY + 3);
+    }
+    sqlite3_free(want);
+}
+
+/* Deleted one by one, by whatever path: a number that was given out does not come again. */
+/* proves: OBX-114 */
+static void test_numbers__of_deleted_messages__are_never_given_out_again(void **state)
+{
+    const place *p = *state;
+    wp_store *store = fault_store(p->path, "");
+    sqlite3 *db = app_open(p->path);
+    int64_t last = 0;
+    for (int i = 0; i < 50; i++) {
+        int64_t number;
+        (void)fault_enqueue(store, "t", "x");
+        number = app_int(db, "SELECT max(seq) FROM infra_outbox");
+        assert_true(number > last);
+        last = number;
+        if (fault_random(2))
+            app_exec(db,
+                     "DELETE FROM infra_outbox WHERE seq = (SELECT max(seq) FROM infra_outbox)");
+        if (fault_random(8) == 0)
+            app_exec(db, "DELETE FROM infra_outbox");
+        if (fault_random(2))
+            app_exec(db, "BEGIN; DELETE FROM infra_outbox; ROLLBACK");
+        app_exec(db,
+                 "DELETE FROM infra_outbox_work WHERE seq NOT IN (SELECT seq FROM infra_outbox)");
+    }
+    (void)sqlite3_close(db);
+    wp_store_close(store);
+}
+
 /* proves: SDP-001 */
 static void test_open__newer_schema__is_accepted(void **state)
 {
@@ -224,6 +332,8 @@ static int suite(void)
         WITH_DATABASE(test_deploy__again__changes_nothing),
         WITH_PLACE(test_open__deploy_off_and_no_schema__is_a_schema_error_and_creates_nothing),
         WITH_DATABASE(test_open__older_schema__is_a_schema_error),
+        WITH_PLACE(test_deploy__over_an_older_schema_and_killed__all_or_nothing),
+        WITH_DATABASE(test_numbers__of_deleted_messages__are_never_given_out_again),
         WITH_DATABASE(test_open__newer_schema__is_accepted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
