@@ -2,6 +2,8 @@
 /* Conformance of the inbox as a queue: claimed, finished, given back, recovered. */
 #include <stdatomic.h>
 
+#include <waypost/dead.h>
+
 #include "bed.h"
 #include "inbox_bed.h"
 
@@ -778,6 +780,69 @@ static void test_once__in_a_transaction_that_began_before__is_told_to_begin_anew
     b->engine->close(other);
 }
 
+/* What the app does in its transaction. */
+static wp_status change(int how, bed *b, wp_conn *conn, const wp_inbox_key *key)
+{
+    wp_inbox_state found;
+    int proceed = 0;
+    switch (how) {
+    case 0:
+        return wp_inbox_mark_processed(b->store, conn, key, WPT_ERR);
+    case 1:
+        return wp_inbox_mark_dead(b->store, conn, key, "by hand", WPT_ERR);
+    case 2:
+        return wp_inbox_once(&proceed, &found, NULL, b->store, conn, key, WPT_ERR);
+    default:
+        return wp_inbox_check(&found, NULL, b->store, conn, key, WPT_ERR);
+    }
+}
+
+/* What another one has committed meanwhile; the message was dead, or only seen. */
+static void meanwhile(bed *b, int what, const wp_inbox_key *key)
+{
+    size_t replayed = 0;
+    if (what == 0)
+        WPT_OK(wp_dead_replay(&replayed, b->store, WP_SOURCE_INBOX, NULL, 10, 0, NULL, WPT_ERR));
+    else if (what == 1)
+        WPT_OK(wp_inbox_revive(b->store, NULL, key, WPT_ERR));
+    else
+        WPT_OK(wp_inbox_mark_processing(b->store, NULL, key, WPT_ERR));
+    assert_int_equal(replayed, what == 0);
+}
+
+/* A transaction that sees a message as it was before it was replayed, revived or marked would leave it
+ * both finished and unfinished: it is told to begin anew. */
+/* proves: IBX-103, IBX-104, DLQ-001 */
+static void test_change__in_a_transaction_that_began_before__is_told_to_begin_anew(void **state)
+{
+    static const char *const levels[] = {"BEGIN ISOLATION LEVEL REPEATABLE READ",
+                                         "BEGIN ISOLATION LEVEL SERIALIZABLE"};
+    bed *b = *state;
+    for (int i = 0; !b->engine->one_writer && i < 2 * 3 * 4; i++) {
+        const int what = i / 2 % 3;
+        char name[16];
+        wp_inbox_key *key;
+        (void)snprintf(name, sizeof name, "%d", i);
+        key = ib_key("src", name);
+        if (what == 2) {
+            assert_int_equal(ib_check(b->store, NULL, "src", name), WP_INBOX_NEW);
+        } else {
+            (void)ib_enqueue(b->store, NULL, "src", name, "t", "x");
+            WPT_OK(wp_inbox_mark_dead(b->store, NULL, key, "no", WPT_ERR));
+        }
+        bed_exec(b, levels[i % 2]);
+        (void)bed_number(b, "SELECT count(*) FROM orders"); /* its snapshot */
+        meanwhile(b, what, key);
+        WPT_STATUS(change(i / 6, b, b->conn, key), WP_E_UNAVAILABLE);
+        assert_int_equal(wpt_last_retriable(), 1);
+        bed_exec(b, b->engine->rollback);
+        WPT_OK(wp_inbox_mark_processed(b->store, NULL, key, WPT_ERR));
+        assert_int_equal(ib_status(b->store, "src", name), WP_MESSAGE_DONE);
+        wp_inbox_key_free(key);
+    }
+    assert_int_equal(ib_claimable(b->store), 0);
+}
+
 typedef struct racer {
     bed *b;
     wp__thread thread;
@@ -844,6 +909,7 @@ int main(void)
         BED_TEST(test_once__delivered_twice_at_once__runs_once),
         BED_TEST(test_once__whose_first_delivery_dies__runs_for_the_second),
         BED_TEST(test_once__in_a_transaction_that_began_before__is_told_to_begin_anew),
+        BED_TEST(test_change__in_a_transaction_that_began_before__is_told_to_begin_anew),
         BED_TEST(test_check__by_many_threads__is_new_for_one_of_them),
     };
     return bed_run(tests, WPT_COUNT(tests));
