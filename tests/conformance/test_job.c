@@ -748,7 +748,7 @@ typedef struct seen {
     atomic_int cancel;
     atomic_bool wait; /* until it is told to stop */
     _Atomic int64_t due;
-    wp_outcome answer;
+    _Atomic wp_outcome answer;
     const char *output;
 } seen;
 
@@ -991,22 +991,35 @@ static void test_worker__with_many_topics__each_run_reaches_its_handler(void **s
 static void test_worker__run_that_is_cancelled__is_told_to_stop_and_not_tried_again(void **state)
 {
     bed *b = *state;
-    seen s = {.answer = WP_OUTCOME_RETRY, .wait = true};
+    static const wp_outcome answers[] = {WP_OUTCOME_RETRY, WP_OUTCOME_REJECT, WP_OUTCOME_NONE,
+                                         WP_OUTCOME_DONE};
+    seen s = {.wait = true};
     wp_worker *worker = worker_of(b, &s);
-    wp_id id;
-    int cancelled = 7;
+    size_t replayed = 9;
     put(b, job_of("j", "@daily"));
-    WPT_OK(wp_job_trigger(&id, b->store, "j", WPT_ERR));
     WPT_OK(wp_worker_start(worker, 1, WPT_ERR));
-    WPT_AWAIT(s.count == 1);
-    WPT_OK(wp_job_run_cancel(&cancelled, b->store, &id, WPT_ERR));
-    assert_int_equal(cancelled, 1);
-    wpt_advance_ms(b->clock, 1000); /* worker.reap_ms */
-    WPT_AWAIT(last_status(b, "j") == WP_RUN_CANCELLED);
-    assert_int_equal(s.cancel, WP_CANCEL_REQUESTED);
+    for (size_t i = 0; i < WPT_COUNT(answers); i++) {
+        int cancelled = 7;
+        wp_id id;
+        s.answer = answers[i];
+        s.count = 0;
+        WPT_OK(wp_job_trigger(&id, b->store, "j", WPT_ERR));
+        WPT_AWAIT(s.count == 1);
+        WPT_OK(wp_job_run_cancel(&cancelled, b->store, &id, WPT_ERR));
+        assert_int_equal(cancelled, 1);
+        wpt_advance_ms(b->clock, 1000); /* worker.reap_ms */
+        WPT_AWAIT(last_status(b, "j") ==
+                  (answers[i] == WP_OUTCOME_DONE ? WP_RUN_SUCCEEDED : WP_RUN_CANCELLED));
+        assert_int_equal(s.cancel, WP_CANCEL_REQUESTED);
+    }
+    /* it is no dead letter, and no replay of those brings it back */
+    WPT_OK(wp_dead_replay(&replayed, b->store, WP_SOURCE_JOB, NULL, 9, 0, NULL, WPT_ERR));
+    assert_int_equal(replayed, 0);
     WPT_OK(wp_worker_stop(NULL, worker, 60000, WPT_ERR));
-    wp_worker_free(worker);
     assert_int_equal(s.count, 1);
+    assert_int_equal(wp_worker_counter(worker, WP_COUNTER_FAILED), 0);
+    assert_int_equal(wp_worker_counter(worker, WP_COUNTER_CANCELLED), 3);
+    wp_worker_free(worker);
 }
 
 /* proves: JOB-006, JOB-017 */

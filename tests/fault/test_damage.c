@@ -366,12 +366,47 @@ static void test_finish__message_that_is_finished_already__ends_it(void **state)
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
+/* A trigger of the app's, say, does not let one be finished: it is left, told of, and holds up nobody. */
+/* proves: WRK-002 */
+static void test_worker__outcome_that_is_refused__is_left_and_the_others_are_written(void **state)
+{
+    scene *s = *state;
+    wp_worker *worker = NULL;
+    wp_delivery *deliveries[3];
+    wp_id ids[3], later;
+    send_three(s, ids);
+    exec(s, "CREATE TRIGGER refuses BEFORE INSERT ON infra_outbox_finished WHEN NEW.seq = 2 "
+            "BEGIN SELECT RAISE(ABORT, 'not this one'); END");
+    WPT_OK(wp_worker_new(&worker, s->store, NULL, WPT_ERR));
+    WPT_OK(wp_worker_handle(worker, WP_SOURCE_OUTBOX, "t", NULL, NULL, NULL, WPT_ERR));
+    for (int i = 0; i < 3; i++)
+        WPT_OK(wp_worker_next(&deliveries[i], worker, 60000, WPT_ERR));
+    for (int i = 0; i < 3; i++)
+        WPT_OK(wp_delivery_finish(deliveries[i], WP_OUTCOME_DONE, NULL, 0, WPT_ERR));
+    for (int i = 0; i < 3; i++) {
+        WPT_STATUS(wp_delivery_settle(deliveries[i], 60000, WPT_ERR), i == 1 ? WP_E_DB : WP_OK);
+        wp_delivery_free(deliveries[i]);
+    }
+    later = wpt_enqueue(s->store, "t", "x");
+    WPT_OK(wp_worker_next(&deliveries[0], worker, 60000, WPT_ERR));
+    assert_true(wpt_id_equal(wp_received_id(wp_delivery_message(deliveries[0])), &later));
+    WPT_OK(wp_delivery_finish(deliveries[0], WP_OUTCOME_DONE, NULL, 0, WPT_ERR));
+    WPT_OK(wp_delivery_settle(deliveries[0], 60000, WPT_ERR));
+    wp_delivery_free(deliveries[0]);
+    WPT_OK(wp_worker_stop(NULL, worker, 60000, WPT_ERR));
+    assert_int_equal(wp_worker_counter(worker, WP_COUNTER_ACKED), 3);
+    wp_worker_free(worker);
+    assert_int_equal(wpt_status_of(s->store, &ids[1]), WP_MESSAGE_IN_PROGRESS);
+    assert_int_equal(wpt_log_count(&s->log, "error outcome refused", "not this one", ""), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_write__of_a_wrong_type__is_refused_by_name),
         cmocka_unit_test(test_claim__unreadable_row__fails_and_the_others_are_claimed),
         cmocka_unit_test(test_worker__unreadable_rows__handles_the_others),
+        TEST(test_worker__outcome_that_is_refused__is_left_and_the_others_are_written),
         TEST(test_drain__whole_batches_unreadable__goes_on_behind_them),
         cmocka_unit_test(test_reap__unreadable_lease__fails_and_the_others_are_retried),
         TEST(test_reap__topic_that_is_not_text__fails),

@@ -183,6 +183,40 @@ static void test_idle_app__in_its_transaction__nobody_else_waits(void **state)
     wp_store_close(store);
 }
 
+/* Messages that count as finished already, by a foreign hand: the inbox's are ended (an older library left
+ * such ones behind), the outbox's are left, and hold up nobody. */
+/* proves: WRK-002, IBX-099 */
+static void test_worker__finished_rows_that_are_there__hold_up_nobody(void **state)
+{
+    enum { OTHERS = 10 };
+    pg_place *p = *state;
+    wp_store *store = fault_store(p->url, "");
+    pg_handling handling = {.store = store, .history = history_open(p->files.path)};
+    wp_worker *worker = fault_worker(store, "t", pg_handle, &handling);
+    wp_inbox_key *key = NULL;
+    wp_message *message = fault_message("t", "0");
+    MUST_OK(wp_worker_handle(worker, WP_SOURCE_INBOX, "t", pg_handle, &handling, NULL, &must_err));
+    MUST_OK(wp_inbox_key_new(&key, "src", "1", &must_err));
+    MUST_OK(wp_inbox_enqueue(NULL, NULL, NULL, store, NULL, key, message, &must_err));
+    pg_enqueue_numbers(store, "t", 1, 1);
+    pg_exec(p->db, "INSERT INTO infra.inbox_finished SELECT seq, 3, 0, 0, 1 FROM infra.inbox;"
+                   "INSERT INTO infra.outbox_finished SELECT seq, 3, 0, 0, 1 FROM infra.outbox");
+    pg_enqueue_numbers(store, "t", 2, OTHERS);
+    MUST_OK(wp_worker_start(worker, 2, &must_err));
+    AWAIT(pg_number(p->db, PG_DONE) == OTHERS);
+    AWAIT(pg_number(p->db, "SELECT count(*) FROM infra.inbox_finished WHERE status = 2") == 1);
+    pg_enqueue_numbers(store, "t", OTHERS + 2, OTHERS);
+    AWAIT(pg_number(p->db, PG_DONE) == 2 * OTHERS);
+    MUST_OK(wp_worker_stop(NULL, worker, PATIENCE_MS, &must_err));
+    assert_int_equal(pg_number(p->db, PG_UNFINISHED), 1);
+    assert_int_equal(pg_number(p->db, "SELECT count(*) FROM infra.inbox_work"), 0);
+    wp_worker_free(worker);
+    wp_message_free(message);
+    wp_inbox_key_free(key);
+    pg_handling_end(&handling);
+    wp_store_close(store);
+}
+
 /* ---- ordering keys ------------------------------------------------------------------------ */
 
 enum { WRITERS = 4, KEYS = 3, EACH = FAULT_ROUNDS(150) };
@@ -377,6 +411,7 @@ static int suite(void)
         WITH_PG(test_serialization__key_taken_since_the_snapshot__is_told_to_try_again),
         WITH_PG(test_timeout__of_the_apps_statement_or_lock__is_told_to_try_again),
         WITH_PG(test_idle_app__in_its_transaction__nobody_else_waits),
+        WITH_PG(test_worker__finished_rows_that_are_there__hold_up_nobody),
         WITH_PG(test_ordering__late_commits_and_retries__keys_stay_in_order),
         WITH_PG(test_deploy__16_processes_at_once__one_schema),
         WITH_PG(test_workers_killed__round_after_round__effects_happen_once),

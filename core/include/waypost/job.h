@@ -207,7 +207,8 @@ WP_API const char *wp_job_run_output(const wp_job_run *run);
 WP_API const char *wp_job_run_error(const wp_job_run *run);
 
 /** Cancel a run. One that waits ends at once as cancelled. The handler of one that runs is told to stop
- * (WP_CANCEL_REQUESTED), within the worker's `reap_ms`; if it then fails, the run is not tried again.
+ * (WP_CANCEL_REQUESTED), within the worker's `reap_ms`; if it then fails, the run is not tried again and
+ * ends as cancelled, which is no dead letter; if it succeeds all the same, it has succeeded.
  * @param cancelled  may be NULL; gets 1, or 0: it has ended, or there is none */
 WP_API wp_status wp_job_run_cancel(int *cancelled, wp_store *store, const wp_id *id,
                                    wp_error **err);

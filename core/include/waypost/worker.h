@@ -163,9 +163,10 @@ typedef enum wp_counter {
     WP_COUNTER_REAPED = 5,
     WP_COUNTER_LEASES_LOST = 6,
     WP_COUNTER_RENEWED = 7,
-    WP_COUNTER_POLLS = 8,  /**< claims sent, empty ones too */
-    WP_COUNTER_WAKES = 9,  /**< wake-ups by hint */
-    WP_COUNTER_ERRORS = 10 /**< database errors met */
+    WP_COUNTER_POLLS = 8,     /**< claims sent, empty ones too */
+    WP_COUNTER_WAKES = 9,     /**< wake-ups by hint */
+    WP_COUNTER_ERRORS = 10,   /**< database errors met */
+    WP_COUNTER_CANCELLED = 11 /**< runs that were cancelled while they ran */
 } wp_counter;
 
 /** Read a counter, of all stores together, those that are gone too. @threads any */
@@ -221,7 +222,8 @@ WP_API wp_status wp_delivery_set_output(wp_delivery *delivery, const char *outpu
 /** Wait until the outcome is written.
  * @return WP_OK: it is, or the transaction that completed it had committed; WP_E_LEASE_LOST: it
  *         changed nothing, or that transaction did not commit and DONE became a retry;
- *         WP_E_TIMEOUT; WP_E_STATE: not finished yet; WP_E_STOPPED. */
+ *         WP_E_TIMEOUT; WP_E_STATE: not finished yet; WP_E_STOPPED; WP_E_DB: the database refused it (a
+ *         trigger of the app's does so), it comes again when its lease is over. */
 WP_API wp_status wp_delivery_settle(wp_delivery *delivery, int64_t timeout_ms, wp_error **err);
 /** Ack inside the app's transaction on a lent connection, so that the handler's own writes and the
  * ack commit together. Then answer DONE. If the transaction did not commit, DONE becomes a retry;

@@ -96,16 +96,22 @@ static wp_status use_change(wp__finish_op *self, size_t from, size_t to, int64_t
     static const wp__queue_sql statements[] = {
         [WP__FINISH_ACK] = WP__QUEUE_FINISH,  [WP__FINISH_RETRY] = WP__QUEUE_RETRY,
         [WP__FINISH_FAIL] = WP__QUEUE_FINISH, [WP__FINISH_RELEASE] = WP__QUEUE_RELEASE,
-        [WP__FINISH_RENEW] = WP__QUEUE_RENEW,
+        [WP__FINISH_RENEW] = WP__QUEUE_RENEW, [WP__FINISH_CANCEL] = WP__QUEUE_FINISH,
+    };
+    static const wp_message_status ends[] = {
+        [WP__FINISH_ACK] = WP_MESSAGE_DONE,
+        [WP__FINISH_FAIL] = WP_MESSAGE_FAILED,
+        [WP__FINISH_RENEW] = WP_MESSAGE_IN_PROGRESS,
+        [WP__FINISH_CANCEL] = WP_MESSAGE_CANCELLED,
     };
     wp_op *op = &self->base;
     bool pass = self->pass_locked && op->engine->row_locks;
     wp_status st = use_refs(self, from, to, err);
     if (st != WP_OK)
         return st;
-    wp__op_set_int(op, WP__P_STATUS,
-                   self->kind == WP__FINISH_ACK ? WP_MESSAGE_DONE : WP_MESSAGE_FAILED);
-    wp__op_set_int(op, WP__P_ATTEMPTS, self->kind == WP__FINISH_FAIL);
+    wp__op_set_int(op, WP__P_STATUS, ends[self->kind]);
+    wp__op_set_int(op, WP__P_ATTEMPTS,
+                   self->kind == WP__FINISH_FAIL || self->kind == WP__FINISH_CANCEL);
     wp__op_set_text(op, WP__P_WORKER, self->worker);
     wp__op_set_text(op, WP__P_REASON, self->reason);
     wp__op_set_int(op, WP__P_DELAY, delay_us);

@@ -97,7 +97,8 @@ typedef enum wp__finish_kind {
     WP__FINISH_RETRY,
     WP__FINISH_FAIL,
     WP__FINISH_RELEASE,
-    WP__FINISH_RENEW
+    WP__FINISH_RENEW,
+    WP__FINISH_CANCEL /* runs only: it failed when it was asked to end */
 } wp__finish_kind;
 
 /* One claim: the row and, unless it is WP__ANY_CLAIM, the number of its claim. */
@@ -164,10 +165,10 @@ void wp__refs_json(wp__buf *out, const wp__refs *refs, size_t from, size_t to);
 /* ---- what became of claims ---- */
 
 typedef enum wp__standing {
-    WP__GONE, /* the message is not there any more */
-    WP__HELD, /* still claimed so */
-    WP__DONE, /* finished by this very claim, likewise: */
-    WP__FAILED,
+    WP__GONE,      /* the message is not there any more */
+    WP__HELD,      /* still claimed so */
+    WP__DONE,      /* finished by this very claim, likewise: */
+    WP__FAILED,    /* or cancelled */
     WP__GIVEN_BACK /* ready again, or claimed again, or finished by a later claim */
 } wp__standing;
 

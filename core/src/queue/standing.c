@@ -59,6 +59,7 @@ wp__standing wp__standing_op_of(wp__standing_op *op, const wp_received *message)
         return WP__GIVEN_BACK;
     return row->status == WP_MESSAGE_DONE          ? WP__DONE
            : row->status == WP_MESSAGE_FAILED      ? WP__FAILED
+           : row->status == WP_MESSAGE_CANCELLED   ? WP__FAILED
            : row->status == WP_MESSAGE_IN_PROGRESS ? WP__HELD
                                                    : WP__GIVEN_BACK;
 }

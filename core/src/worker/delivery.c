@@ -249,6 +249,8 @@ static void end_with(wp_delivery *delivery, wp_outcome outcome, const char *reas
 {
     char text[64 + WP_REASON_MAX];
     const wp_cancel cancel = wp_delivery_cancelled(delivery);
+    const bool failed = outcome != WP_OUTCOME_DONE && outcome != WP_OUTCOME_RELEASE;
+    const bool cancelled = failed && cancel == WP_CANCEL_REQUESTED; /* it is not tried again */
     delivery->said = outcome;
     if (outcome == WP_OUTCOME_DONE && delivery->completed) {
         /* Its transaction committed, or else it must be tried again: ask the database. */
@@ -258,20 +260,18 @@ static void end_with(wp_delivery *delivery, wp_outcome outcome, const char *reas
     }
     if (outcome == WP_OUTCOME_RELEASE) {
         reason = NULL;
-    } else if (outcome != WP_OUTCOME_DONE && outcome != WP_OUTCOME_REJECT &&
-               (cancel == WP_CANCEL_TIMEOUT || cancel == WP_CANCEL_REQUESTED)) {
-        (void)snprintf(text, sizeof text, "%s%s%.*s",
-                       cancel == WP_CANCEL_TIMEOUT ? "timeout" : "cancelled", reason ? ": " : "",
-                       WP_REASON_MAX, reason ? reason : "");
+    } else if (cancelled ||
+               (failed && outcome != WP_OUTCOME_REJECT && cancel == WP_CANCEL_TIMEOUT)) {
+        (void)snprintf(text, sizeof text, "%s%s%.*s", cancelled ? "cancelled" : "timeout",
+                       reason ? ": " : "", WP_REASON_MAX, reason ? reason : "");
         reason = text;
-        if (cancel == WP_CANCEL_REQUESTED)
-            outcome = WP_OUTCOME_REJECT; /* it is not tried again */
-    } else if (outcome != WP_OUTCOME_DONE && !reason) {
+    } else if (failed && !reason) {
         reason = outcome == WP_OUTCOME_REJECT  ? "rejected by the handler"
                  : outcome == WP_OUTCOME_RETRY ? "the handler asked for a retry"
                                                : "the handler gave no known outcome";
     }
-    wp__delivery_end(delivery, kind_of(delivery, outcome), reason, delay_ms * 1000);
+    wp__delivery_end(delivery, cancelled ? WP__FINISH_CANCEL : kind_of(delivery, outcome), reason,
+                     delay_ms * 1000);
 }
 
 wp_status wp_delivery_finish(wp_delivery *delivery, wp_outcome outcome, const char *reason,
@@ -343,6 +343,8 @@ wp_status wp_delivery_settle(wp_delivery *delivery, int64_t timeout_ms, wp_error
         st = refuse(delivery, err);
     else if (st == WP_OK && delivery->fate == WP_E_STOPPED)
         st = wp__fail(err, WP_E_STOPPED, "the worker was stopped before the outcome was written");
+    else if (st == WP_OK && delivery->fate == WP_E_DB)
+        st = wp__fail(err, WP_E_DB, "the database refused the outcome: see the log");
     else if (st == WP_OK && delivery->fate != WP_OK)
         st = wp__fail(err, delivery->fate, "the lease was lost: the outcome changed nothing");
     wp__mutex_unlock(&worker->mutex);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "db/sqlstate.h"
 #include "worker/worker.h"
 
 enum { FLUSH_MAX = 2000 }; /* outcomes in one transaction */
@@ -74,6 +75,10 @@ wp_status wp__flush_take(wp__flush *f, wp__part *part, wp_error **err)
     size_t max = part->finished.count < FLUSH_MAX ? part->finished.count : FLUSH_MAX;
     if (!max)
         return WP_OK;
+    if (part->alone) {
+        part->alone--;
+        max = 1;
+    }
     if (!flush_alloc(f, max))
         return wp__fail_nomem(err);
     while (f->count < max) {
@@ -85,15 +90,33 @@ wp_status wp__flush_take(wp__flush *f, wp__part *part, wp_error **err)
     return WP_OK;
 }
 
-void wp__flush_return(wp__flush *f, wp__part *part, bool unsure)
+/* The database refuses what it is told, which will be so again; it does not just fail to do it. */
+static bool is_refusal(wp__part *part, const wp_error *cause)
 {
+    const char *sqlstate = wp_error_sqlstate(cause);
+    return wp_error_code(cause) == WP_E_DB && !wp_error_retriable(cause) &&
+           !wp_error_outcome_unknown(cause) && wp__conn_is_sound(part->pump_conn) &&
+           !(sqlstate && wp__sqlstate_in(sqlstate, "42")); /* the schema or a right is missing */
+}
+
+bool wp__flush_return(wp__flush *f, wp__part *part, bool claims, const wp_error *cause)
+{
+    const bool refused = f->count && is_refusal(part, cause);
+    if (refused && f->count == 1 && !claims) {
+        f->written[0] = WP__REFUSED;
+        f->refusal = cause;
+        wp__flush_settle(f, part);
+        return true;
+    }
     wp__mutex_lock(&part->worker->mutex);
     part->writing -= f->count;
     for (size_t i = 0; i < f->count; i++) {
-        f->items[i]->unsure = f->items[i]->unsure || unsure;
+        f->items[i]->unsure = f->items[i]->unsure || wp_error_outcome_unknown(cause);
         wp__list_push(&part->finished, f->items[i]);
     }
+    part->alone = refused ? part->finished.count : 0;
     wp__mutex_unlock(&part->worker->mutex);
+    return false;
 }
 
 /* ---- what came of them -------------------------------------------------------------------- */
@@ -107,7 +130,8 @@ static wp__written judge(const wp_delivery *delivery, wp__standing standing)
     if (!delivery->unsure)
         return WP__LOST;
     return (standing == WP__DONE && kind == WP__FINISH_ACK) ||
-                   (standing == WP__FAILED && kind == WP__FINISH_FAIL) ||
+                   (standing == WP__FAILED &&
+                    (kind == WP__FINISH_FAIL || kind == WP__FINISH_CANCEL)) ||
                    (standing == WP__GIVEN_BACK &&
                     (kind == WP__FINISH_RETRY || kind == WP__FINISH_RELEASE))
                ? WP__WRITTEN
@@ -165,11 +189,15 @@ wp_status wp__flush_look_up(wp__flush *f, wp__part *part, wp_error **err)
     return st;
 }
 
-static void log_outcome(const wp__part *part, const wp_delivery *delivery, wp__written written)
+static void log_outcome(const wp__part *part, const wp_delivery *delivery, wp__written written,
+                        const wp_error *refusal)
 {
     const char *message = "lease lost";
     wp_log_level level = WP_LOG_WARNING;
-    if (written == WP__APP_DONE && delivery->said != WP_OUTCOME_DONE) {
+    if (written == WP__REFUSED) {
+        message = "outcome refused by the database, left to its lease";
+        level = WP_LOG_ERROR;
+    } else if (written == WP__APP_DONE && delivery->said != WP_OUTCOME_DONE) {
         message = "handler failed, but its transaction had committed: done";
     } else if (written == WP__WRITTEN && delivery->finish == WP__FINISH_RETRY) {
         const bool asked = delivery->said == WP_OUTCOME_RETRY;
@@ -178,6 +206,9 @@ static void log_outcome(const wp__part *part, const wp_delivery *delivery, wp__w
     } else if (written == WP__WRITTEN && delivery->finish == WP__FINISH_FAIL) {
         message = "dead letter";
         level = WP_LOG_ERROR;
+    } else if (written == WP__WRITTEN && delivery->finish == WP__FINISH_CANCEL) {
+        message = "run cancelled";
+        level = WP_LOG_INFO;
     } else if (written != WP__LOST || delivery->finish == WP__FINISH_RELEASE) {
         return;
     }
@@ -187,7 +218,7 @@ static void log_outcome(const wp__part *part, const wp_delivery *delivery, wp__w
             WP__F_ID("MessageId", &delivery->message->id),
             WP__F_INT("Attempt", delivery->message->attempt),
             WP__F_INT("ElapsedMs", (delivery->finished_at - delivery->out_at) / 1000),
-            WP__F_TEXT("Exception", delivery->reason));
+            WP__F_TEXT("Exception", refusal ? wp_error_message(refusal) : delivery->reason));
 }
 
 static void count_outcome(wp__part *part, const wp_delivery *delivery, wp__written written)
@@ -195,9 +226,11 @@ static void count_outcome(wp__part *part, const wp_delivery *delivery, wp__writt
     static const wp_counter counters[] = {[WP__FINISH_ACK] = WP_COUNTER_ACKED,
                                           [WP__FINISH_RETRY] = WP_COUNTER_ABANDONED,
                                           [WP__FINISH_FAIL] = WP_COUNTER_FAILED,
-                                          [WP__FINISH_RELEASE] = WP_COUNTER_RELEASED};
+                                          [WP__FINISH_RELEASE] = WP_COUNTER_RELEASED,
+                                          [WP__FINISH_CANCEL] = WP_COUNTER_CANCELLED};
     wp__part_count(part,
                    written == WP__LOST       ? WP_COUNTER_LEASES_LOST
+                   : written == WP__REFUSED  ? WP_COUNTER_ERRORS
                    : written == WP__APP_DONE ? WP_COUNTER_ACKED
                                              : counters[delivery->finish],
                    1);
@@ -206,6 +239,8 @@ static void count_outcome(wp__part *part, const wp_delivery *delivery, wp__writt
 /* What its host is told: DONE that became a retry is not done. */
 static wp_status fate_of(const wp_delivery *delivery, wp__written written)
 {
+    if (written == WP__REFUSED)
+        return WP_E_DB;
     if (written == WP__LOST ||
         (written == WP__WRITTEN && delivery->completed && delivery->said == WP_OUTCOME_DONE &&
          delivery->finish != WP__FINISH_ACK))
@@ -228,7 +263,7 @@ void wp__flush_settle(wp__flush *f, wp__part *part)
     for (size_t i = 0; i < f->count; i++) {
         if (f->written[i] == WP__NOT_KNOWN)
             continue;
-        log_outcome(part, f->items[i], f->written[i]);
+        log_outcome(part, f->items[i], f->written[i], f->refusal);
         count_outcome(part, f->items[i], f->written[i]);
         made = made || makes_work(f->items[i]);
     }
@@ -258,6 +293,8 @@ bool wp__flush_is_due(const wp__part *part, int64_t now, int64_t *deadline)
     int64_t at;
     if (!part->finished.first)
         return false;
+    if (part->alone)
+        return true;
     at = part->finished.first->finished_at + part->worker->config->flush_ms * 1000;
     if (part->state != WP__RUNNING || part->finished.count >= WP__FLUSH_COUNT || at <= now ||
         (part->out.count == 0 && (part->ready.count == 0 || part->suspect)))

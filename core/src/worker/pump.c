@@ -187,9 +187,13 @@ static wp_status transact(wp__part *part, wp__flush *f, wp__group *group, size_t
     if (st == WP_OK && (f->op_count || group))
         st = exchange(part, f, group ? &claim : NULL, &cause);
     if (st != WP_OK) {
-        wp__flush_return(f, part, wp_error_outcome_unknown(cause));
         if (group && wp_error_outcome_unknown(cause))
             part->unsure_until = wp__worker_now(part->worker) + UNSURE_US;
+        if (wp__flush_return(f, part, group != NULL, cause)) {
+            wp_error_free(cause);
+            cause = NULL;
+            st = WP_OK;
+        }
     } else {
         looked_up = wp__flush_look_up(f, part, &cause);
         wp__flush_settle(f, part);
@@ -314,7 +318,7 @@ static wp_status maintain(wp__part *part, int64_t now, wp_error **err)
 static wp__group *choose_group(wp__part *part, int64_t now, size_t *count, int64_t *deadline)
 {
     wp__group *group = part->first_group;
-    if (part->state != WP__RUNNING || wp__claims_wait(part, now, deadline))
+    if (part->state != WP__RUNNING || part->alone || wp__claims_wait(part, now, deadline))
         return NULL;
     if (part->suspicious && part->held && now < part->suspicious_until) {
         if (part->suspicious_until < *deadline)
@@ -603,7 +607,7 @@ wp_status wp__pump_round(wp__part *part, size_t limit, size_t *claimed, wp_error
         size_t got = 0;
         wp__mutex_lock(&part->worker->mutex);
         st = wp__flush_take(&f, part, err);
-        if (!wp__claims_wait(part, wp__worker_now(part->worker), &(int64_t){0}) &&
+        if (!part->alone && !wp__claims_wait(part, wp__worker_now(part->worker), &(int64_t){0}) &&
             group->held < (size_t)group->lane->options.concurrency)
             count = (size_t)group->lane->options.concurrency - group->held;
         wp__mutex_unlock(&part->worker->mutex);

@@ -152,7 +152,7 @@ typedef struct wp__cleaning {
 
 enum {
     WP__TOPIC_SLOTS = 256,
-    WP__COUNTERS = WP_COUNTER_ERRORS + 1,
+    WP__COUNTERS = WP_COUNTER_CANCELLED + 1,
     WP__FLUSH_COUNT = 500 /* so many outcomes are written without waiting for more */
 };
 
@@ -223,6 +223,7 @@ struct wp__part {
     wp__list out;
     wp__list finished; /* not yet being written */
     size_t writing;    /* being written */
+    size_t alone;      /* so many of the first of `finished` are to be written one by one */
     wp__thread pump_thread, keeper_thread;
     bool pump_running, keeper_running;
     bool pump_exit, keeper_exit; /* the deadline has passed */
@@ -368,10 +369,11 @@ bool wp__dispatch_is_thread_of(const wp_worker *worker);
 /* ---- flush.c ---- */
 /* What came of an outcome. */
 typedef enum wp__written {
-    WP__LOST,     /* it changed nothing, and never did */
-    WP__WRITTEN,  /* now, or by an earlier try */
-    WP__APP_DONE, /* the app's own transaction had acked it */
-    WP__NOT_KNOWN /* it changed nothing, and why is not known yet */
+    WP__LOST,      /* it changed nothing, and never did */
+    WP__WRITTEN,   /* now, or by an earlier try */
+    WP__APP_DONE,  /* the app's own transaction had acked it */
+    WP__NOT_KNOWN, /* it changed nothing, and why is not known yet */
+    WP__REFUSED    /* the database will not have it */
 } wp__written;
 
 /* The outcomes of one transaction. */
@@ -382,6 +384,7 @@ typedef struct wp__flush {
     size_t op_count;
     size_t *op_of; /* item -> op */
     wp__written *written;
+    const wp_error *refusal; /* of the only one, with WP__REFUSED */
 } wp__flush;
 /* Whether waiting for more outcomes would help no one; if not yet, *deadline comes no later than
  * when it will. @locks mutex */
@@ -395,8 +398,10 @@ wp_status wp__flush_plan(wp__flush *f, wp__part *part, wp_error **err);
 wp_status wp__flush_look_up(wp__flush *f, wp__part *part, wp_error **err);
 /* Then count, log, and settle the deliveries; put those back that could not be looked up. */
 void wp__flush_settle(wp__flush *f, wp__part *part);
-/* They have not run: put the outcomes back, to be tried again. `unsure`: or perhaps they have. */
-void wp__flush_return(wp__flush *f, wp__part *part, bool unsure);
+/* They have not run, or perhaps they have: put the outcomes back, to be tried again; one by one if the
+ * database refuses what they say. One that was refused alone (not with a claim) is settled as such: its
+ * lease lapses. True: that was done. */
+bool wp__flush_return(wp__flush *f, wp__part *part, bool claims, const wp_error *cause);
 void wp__flush_free(wp__flush *f);
 
 /* ---- pump.c ---- */
