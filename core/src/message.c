@@ -7,8 +7,11 @@
 #include <string.h>
 
 #include <waypost/inbox.h>
+#include <waypost/join.h>
 
 #include "base/text.h"
+
+enum { MESSAGE_JOINS_MAX = 16 };
 
 static wp_status check_payload(const char *payload, size_t len, wp_error **err)
 {
@@ -58,6 +61,7 @@ void wp_message_free(wp_message *message)
     free(message->correlation_id);
     free(message->ordering_key);
     free(message->unique_key);
+    free(message->joins);
     free(message);
 }
 
@@ -73,7 +77,10 @@ wp_status wp__message_copy(wp_message **out, const wp_message *message, wp_error
     copy->correlation_id = wp__text_dup(message->correlation_id);
     copy->ordering_key = wp__text_dup(message->ordering_key);
     copy->unique_key = wp__text_dup(message->unique_key);
-    if (!copy->topic || !copy->payload || (message->headers && !copy->headers) ||
+    copy->joins =
+        (wp_id *)wp__text_ndup((const char *)message->joins, message->join_count * sizeof(wp_id));
+    if (!copy->topic || !copy->payload || (message->joins && !copy->joins) ||
+        (message->headers && !copy->headers) ||
         (message->correlation_id && !copy->correlation_id) ||
         (message->ordering_key && !copy->ordering_key) ||
         (message->unique_key && !copy->unique_key)) {
@@ -202,6 +209,25 @@ wp_status wp_message_set_header(wp_message *message, const char *name, const cha
         return st;
     free(message->headers);
     message->headers = headers;
+    return WP_OK;
+}
+
+wp_status wp_message_add_join(wp_message *message, const wp_id *join, wp_error **err)
+{
+    wp_id *joins;
+    if (!message || !join)
+        return wp__fail(err, WP_E_ARGUMENT, "%s is NULL", message ? "join" : "message");
+    for (size_t i = 0; i < message->join_count; i++)
+        if (memcmp(&message->joins[i], join, sizeof *join) == 0)
+            return WP_OK;
+    if (message->join_count == MESSAGE_JOINS_MAX)
+        return wp__fail(err, WP_E_RANGE, "the message is to be a member of more than %d joins",
+                        MESSAGE_JOINS_MAX);
+    joins = realloc(message->joins, (message->join_count + 1) * sizeof *joins);
+    if (!joins)
+        return wp__fail_nomem(err);
+    joins[message->join_count++] = *join;
+    message->joins = joins;
     return WP_OK;
 }
 

@@ -21,6 +21,8 @@ struct wp_message {
     int64_t due_us;
     int64_t delay_us;
     int64_t expires_us;
+    wp_id *joins; /* that it is to be a member of */
+    size_t join_count;
 };
 
 wp_status wp__message_copy(wp_message **out, const wp_message *message, wp_error **err);

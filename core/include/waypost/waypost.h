@@ -11,6 +11,7 @@
 #include <waypost/dead.h>
 #include <waypost/inbox.h>
 #include <waypost/job.h>
+#include <waypost/join.h>
 #include <waypost/lease.h>
 #include <waypost/op.h>
 #include <waypost/outbox.h>

@@ -66,6 +66,8 @@ const wp__property wp__properties[] = {
      "The same for timers that are done or were cancelled."},
     {"job.keep_ms", WP__PROP_INT, AT(job_keep_ms), 0, CENTURY_MS, MONTH, NULL, false,
      "The same for runs of jobs that succeeded, were cancelled or skipped."},
+    {"join.keep_ms", WP__PROP_INT, AT(join_keep_ms), 0, CENTURY_MS, MONTH, NULL, false,
+     "The same for joins that are over."},
     {"inbox.revive_dead", WP__PROP_BOOL, AT(revive_dead), 0, 1, "false", NULL, false,
      "A dead message of the inbox that is enqueued again becomes ready again, with no attempts. "
      "Off: it "

@@ -47,6 +47,7 @@ struct wp_config {
     int64_t inbox_keep_ms;
     int64_t timer_keep_ms;
     int64_t job_keep_ms;
+    int64_t join_keep_ms;
     int64_t cleanup_ms; /* worker.cleanup_interval_ms */
     bool revive_dead;   /* an enqueue of a dead message of the inbox makes it ready again */
 

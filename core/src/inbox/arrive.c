@@ -441,6 +441,9 @@ static wp_status check_arguments(arrival kind, const wp_inbox_key *const *keys,
         if (kind == ENQUEUE && messages[i]->unique_key)
             return wp__fail(err, WP_E_ARGUMENT,
                             "message has a unique key: in the inbox source and message id are it");
+        if (kind == ENQUEUE && messages[i]->join_count)
+            return wp__fail(err, WP_E_ARGUMENT,
+                            "message is to be a member of a join: only the outbox has those");
     }
     return WP_OK;
 }

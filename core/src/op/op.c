@@ -95,6 +95,24 @@ void wp__op_set_id(wp_op *op, wp__param param, const wp_id *id)
     wp__op_set_text(op, param, op->id_text[param == WP__P_OWNER]);
 }
 
+wp_status wp__op_set_ids(wp_op *op, wp__buf *json, const wp_id *ids, size_t count, wp_error **err)
+{
+    if (!op->engine || !op->engine->text_ids) {
+        wp__op_set_bytes(op, WP__P_IDS, ids, count * sizeof *ids);
+        wp__op_set_int(op, WP__P_COUNT_, (int64_t)count);
+        return WP_OK;
+    }
+    wp__buf_clear(json);
+    for (size_t i = 0; i < count; i++) {
+        char text[37];
+        wp_id_format(text, &ids[i]);
+        wp__buf_fmt(json, "%s\"%s\"", i ? "," : "[", text);
+    }
+    wp__buf_text(json, "]");
+    wp__op_set_textn(op, WP__P_IDS, json->data, json->len);
+    return json->failed ? wp__fail_nomem(err) : WP_OK;
+}
+
 void wp__op_set_now(wp_op *op)
 {
     wp__op_set_now_at(op, wp__store_now_us(op->store));

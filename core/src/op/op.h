@@ -103,6 +103,9 @@ void wp__op_set_textn(wp_op *op, wp__param param, const char *text, size_t len);
 void wp__op_set_bytes(wp_op *op, wp__param param, const void *data, size_t len);
 /* The parameter `id` or `owner`. Where the engine takes bytes they stay the caller's. */
 void wp__op_set_id(wp_op *op, wp__param param, const wp_id *id);
+/* The parameters `ids`, and `count` where the engine wants it: bytes, which stay the caller's, or JSON in `json`, which
+ * must live until the statement has run. */
+wp_status wp__op_set_ids(wp_op *op, wp__buf *json, const wp_id *ids, size_t count, wp_error **err);
 /* The parameter `now`: the database's time. Null where the server knows it better. */
 void wp__op_set_now(wp_op *op);
 /* The same, with what the host's clock said, where that is the one that decides. */

@@ -20,6 +20,9 @@ struct wp__sql_set {
     _Atomic(wp__sql_texts *) styles[WP__PARAMSTYLES]; /* index: wp_paramstyle - 1; NULL: not yet */
 };
 
+static const char body_begin[] = "{body}";
+static const char body_end[] = "{end}";
+
 static const char *const param_names[WP__P_COUNT] = {
 #define WP__PARAM_NAME(id, name) name,
     WP__PARAMS(WP__PARAM_NAME)
@@ -124,22 +127,27 @@ static wp_status add_object(wp__buf *out, const char *object, size_t len, bool q
     return st;
 }
 
-/* Append an object's quoted name as a text literal. Whether a backslash is an ordinary character depends on a
- * setting (standard_conforming_strings): with one it is a literal in which it never is. */
-static wp_status add_literal(wp__buf *out, const char *object, size_t len,
-                             const wp__sql_names *names, wp_error **err)
+/* Append a text as a literal. Whether a backslash is an ordinary character depends on a setting
+ * (standard_conforming_strings): with one it is a literal in which it never is. */
+static wp_status add_literal(wp__buf *out, const wp__buf *text, wp_error **err)
+{
+    wp__buf_text(out, text->len && memchr(text->data, '\\', text->len) ? "E'" : "'");
+    for (size_t i = 0; i < text->len; i++) {
+        if (text->data[i] == '\'' || text->data[i] == '\\')
+            wp__buf_add(out, &text->data[i], 1); /* doubled */
+        wp__buf_add(out, &text->data[i], 1);
+    }
+    wp__buf_text(out, "'");
+    return text->failed ? wp__fail_nomem(err) : WP_OK;
+}
+
+static wp_status add_name_literal(wp__buf *out, const char *object, size_t len,
+                                  const wp__sql_names *names, wp_error **err)
 {
     wp__buf name = {0};
     wp_status st = add_object(&name, object, len, true, names, err);
-    wp__buf_text(out, name.len && memchr(name.data, '\\', name.len) ? "E'" : "'");
-    for (size_t i = 0; i < name.len; i++) {
-        if (name.data[i] == '\'' || name.data[i] == '\\')
-            wp__buf_add(out, &name.data[i], 1); /* doubled */
-        wp__buf_add(out, &name.data[i], 1);
-    }
-    wp__buf_text(out, "'");
-    if (st == WP_OK && name.failed)
-        st = wp__fail_nomem(err);
+    if (st == WP_OK)
+        st = add_literal(out, &name, err);
     wp__buf_free(&name);
     return st;
 }
@@ -164,8 +172,28 @@ static wp_status add_placeholder(wp__buf *out, const char *source, size_t len, s
     if (end - start == sizeof schema - 1 && memcmp(source + start, schema, end - start) == 0)
         return add_quoted(out, names->schema, strlen(names->schema), names, err);
     if (literal)
-        return add_literal(out, source + start, end - start, names, err);
+        return add_name_literal(out, source + start, end - start, names, err);
     return add_object(out, source + start, end - start, !bare, names, err);
+}
+
+/* Append what stands between {body} at `pos` and {end} as a text literal, and move `pos` past it. */
+static wp_status add_body(wp__buf *out, const char *source, size_t len, size_t *pos,
+                          const wp__sql_names *names, wp_error **err)
+{
+    const size_t start = *pos + sizeof body_begin - 1;
+    wp__buf text = {0};
+    size_t end = start;
+    wp_status st;
+    while (end < len && !starts_with(source + end, len - end, body_end))
+        end++;
+    if (end == len)
+        return wp__fail(err, WP_E_INTERNAL, "a body without an end in an embedded script");
+    *pos = end + sizeof body_end - 1;
+    st = wp__sql_render(&text, source + start, end - start, names, err);
+    if (st == WP_OK)
+        st = add_literal(out, &text, err);
+    wp__buf_free(&text);
+    return st;
 }
 
 wp_status wp__sql_render(wp__buf *out, const char *source, size_t len, const wp__sql_names *names,
@@ -173,7 +201,9 @@ wp_status wp__sql_render(wp__buf *out, const char *source, size_t len, const wp_
 {
     wp_status st = WP_OK;
     for (size_t pos = 0; pos < len && st == WP_OK;) {
-        if (source[pos] == '{')
+        if (starts_with(source + pos, len - pos, body_begin))
+            st = add_body(out, source, len, &pos, names, err);
+        else if (source[pos] == '{')
             st = add_placeholder(out, source, len, &pos, names, err);
         else
             wp__buf_add(out, &source[pos++], 1);

@@ -118,6 +118,7 @@ const char *wp__sql_name(const wp__sql_set *set, wp__sql_id id);
  *   {name:outbox_work}  without the schema, as CREATE INDEX wants it
  *   {text:outbox_work}  its quoted name as a text literal
  *   {schema}            the schema's quoted name
+ *   {body} ... {end}    what stands between, rendered, as a text literal
  * WP_E_INTERNAL: a placeholder that is malformed. */
 wp_status wp__sql_render(wp__buf *out, const char *source, size_t len, const wp__sql_names *names,
                          wp_error **err);

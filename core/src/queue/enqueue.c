@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "db/store.h"
+#include "join/join.h"
 #include "queue/queue.h"
 
 /* The statement under way. */
@@ -15,7 +16,9 @@ typedef enum stage {
     PLAIN,
     UNIQUE,
     MANY,
-    FIND, /* who has the unique key */
+    FIND,   /* who has the unique key */
+    JOINS,  /* whether the joins are there that messages are to be members of */
+    ATTACH, /* make them so */
     SIGNAL
 } stage;
 
@@ -37,6 +40,11 @@ typedef struct enqueue_op {
     stage stage;
     bool joins; /* runs in a transaction of the app's, which commits unseen */
     bool row_seen;
+    bool attaches;       /* messages are to be members of joins */
+    bool attached;       /* they are */
+    bool looked;         /* their joins were looked for */
+    wp__members members; /* where `attaches` */
+    wp_id *stored;       /* likewise: the ids of all */
     wp__buf json;
     wp__op_result *results; /* `count` of them; results == &one for a single message */
     wp__op_result one;
@@ -161,6 +169,48 @@ static wp_status use_many(enqueue_op *self, bool *used, wp_error **err)
     return WP_OK;
 }
 
+/* ---- members of joins ---------------------------------------------------------------------- */
+
+/* Note which messages are to be members of which joins. */
+static wp_status note_joins(enqueue_op *self, wp_error **err)
+{
+    wp__join_pair *pairs;
+    size_t count = 0;
+    for (size_t i = 0; i < self->count; i++)
+        count += self->messages[i]->join_count;
+    self->attaches = count > 0;
+    if (!self->attaches)
+        return WP_OK;
+    pairs = calloc(count, sizeof *pairs);
+    self->stored = calloc(self->count, sizeof *self->stored);
+    if (!pairs || !self->stored) {
+        free(pairs);
+        return wp__fail_nomem(err);
+    }
+    count = 0;
+    for (size_t i = 0; i < self->count; i++)
+        for (size_t j = 0; j < self->messages[i]->join_count; j++)
+            pairs[count++] = (wp__join_pair){self->messages[i]->joins[j], i};
+    self->members.messages = self->stored;
+    self->members.message_count = self->count;
+    return wp__members_init(&self->members, pairs, count, err);
+}
+
+/* All messages are stored: the next statement that makes them members. */
+static wp_status use_attach(enqueue_op *self, bool *used, wp_error **err)
+{
+    wp_status st;
+    *used = false;
+    if (!self->attaches || self->attached)
+        return WP_OK;
+    for (size_t i = 0; i < self->count; i++)
+        self->stored[i] = self->results[i].id;
+    self->stage = ATTACH;
+    st = wp__members_use_next(&self->members, &self->base, used, err);
+    self->attached = !*used;
+    return st;
+}
+
 /* ---- the operation ------------------------------------------------------------------------ */
 
 /* Ask which of the messages an earlier try has stored. */
@@ -228,6 +278,7 @@ static wp_status take_answer(enqueue_op *self, bool *ask, bool *again, wp_error 
         settle(self);
     } else if (was == CHECK) {
         self->upto = self->row_seen ? self->count : 0; /* all of it was committed, or nothing */
+        self->attached = self->row_seen;
     }
     /* after a statement for many: those that were stored, up to one that was not */
     while (self->at < self->upto && !*ask) {
@@ -267,19 +318,30 @@ static wp_status enqueue_next(wp_op *op, wp_error **err)
     enqueue_op *self = (enqueue_op *)op;
     bool ask = false;
     bool again = false;
+    bool used = false;
     wp_status st = WP_OK;
     if (self->stage == SIGNAL)
         return WP_OK;
     if (self->stage == NONE && self->at == 0 && op->unsure && self->count)
         return use_check(self, err);
-    if (self->stage != NONE && (st = take_answer(self, &ask, &again, err)) != WP_OK)
+    if (self->stage == JOINS && (st = wp__members_check(&self->members, true, err)) != WP_OK)
+        return st;
+    if (self->stage != NONE && self->stage != ATTACH &&
+        (st = take_answer(self, &ask, &again, err)) != WP_OK)
         return st;
     if (ask || again) {
         ask ? use_find(self) : use_one(self);
         return WP_OK;
     }
+    if (self->attaches && !self->attached && !self->looked) {
+        self->looked = true;
+        self->stage = JOINS;
+        return wp__members_use_find(&self->members, op, err);
+    }
     if (self->at < self->count)
         return use_next(self, err);
+    if ((st = use_attach(self, &used, err)) != WP_OK || used)
+        return st;
     log_enqueued(self);
     if (self->joins && self->count && wp__store_may_signal(op->store)) {
         wp__op_set_text(op, WP__P_NAME, wp__store_channel(op->store));
@@ -298,6 +360,8 @@ static wp_status enqueue_row(wp_op *op, const wp__value *columns, wp_error **err
     self->row_seen = true;
     if (self->stage == SIGNAL)
         return WP_OK;
+    if (self->stage == JOINS || self->stage == ATTACH)
+        return wp__members_row(&self->members, op, columns, err);
     if (self->stage == CHECK) {
         if ((st = wp__column_int(&place, &columns[0], err)) != WP_OK)
             return st;
@@ -325,6 +389,8 @@ static void enqueue_rewind(wp_op *op)
     self->at = self->upto = 0;
     self->misses = 0;
     self->stage = NONE;
+    self->attached = self->looked = false;
+    wp__members_rewind(&self->members);
 }
 
 static void enqueue_destroy(wp_op *op)
@@ -336,6 +402,8 @@ static void enqueue_destroy(wp_op *op)
         for (size_t i = 0; i < self->count; i++)
             wp_message_free(self->copies[i]);
     free(self->copies);
+    free(self->stored);
+    wp__members_fini(&self->members);
     wp__buf_free(&self->json);
 }
 
@@ -353,7 +421,8 @@ static const wp__op_class enqueue_many = {.next = enqueue_next,
                                           .writes = true,
                                           .checks = true};
 
-static wp_status check_messages(const wp_message *const *messages, size_t count, wp_error **err)
+static wp_status check_messages(const wp__queue *queue, const wp_message *const *messages,
+                                size_t count, wp_error **err)
 {
     if (!messages)
         return wp__fail(err, WP_E_ARGUMENT, "messages is NULL");
@@ -362,13 +431,17 @@ static wp_status check_messages(const wp_message *const *messages, size_t count,
     for (size_t i = 0; i < count; i++)
         if (!messages[i])
             return wp__fail(err, WP_E_ARGUMENT, "messages[%zu] is NULL", i);
+        else if (messages[i]->join_count && queue != &wp__outbox)
+            return wp__fail(err, WP_E_ARGUMENT,
+                            "messages[%zu] is to be a member of a join: only the outbox has those",
+                            i);
     return WP_OK;
 }
 
 static wp_status enqueue_init(enqueue_op *self, wp_store *store, const wp__queue *queue,
                               const wp_message *const *messages, size_t count, wp_error **err)
 {
-    bool single = count == 1 && !messages[0]->unique_key;
+    bool single = count == 1 && !messages[0]->unique_key && !messages[0]->join_count;
     self->messages = messages;
     self->count = count;
     self->results = &self->one;
@@ -382,7 +455,7 @@ static wp_status enqueue_init(enqueue_op *self, wp_store *store, const wp__queue
     wp__op_init(&self->base, single ? &enqueue_single : &enqueue_many, store);
     self->base.queue = queue;
     self->base.results = self->results;
-    return WP_OK;
+    return note_joins(self, err);
 }
 
 wp_status wp__queue_enqueue(wp_id *ids, int *duplicates, wp_store *store, wp_conn *conn,
@@ -392,14 +465,16 @@ wp_status wp__queue_enqueue(wp_id *ids, int *duplicates, wp_store *store, wp_con
     enqueue_op op = {0};
     wp_status st;
     if ((st = wp__store_check_conn(store, conn, err)) != WP_OK ||
-        (st = check_messages(messages, count, err)) != WP_OK)
+        (st = check_messages(queue, messages, count, err)) != WP_OK)
         return st;
     if (count == 0)
         return WP_OK;
     if (!ids)
         return wp__fail(err, WP_E_ARGUMENT, "ids is NULL");
-    if ((st = enqueue_init(&op, store, queue, messages, count, err)) != WP_OK)
+    if ((st = enqueue_init(&op, store, queue, messages, count, err)) != WP_OK) {
+        enqueue_destroy(&op.base);
         return st;
+    }
     op.joins = conn != NULL;
     st = wp__store_run(store, conn, &op.base, err);
     if (st == WP_OK) {
@@ -447,7 +522,7 @@ wp_status wp__queue_enqueue_op(wp_op **out, wp_store *store, const wp__queue *qu
     if (!out)
         return wp__fail(err, WP_E_ARGUMENT, "out is NULL");
     if ((st = wp__store_check(store, err)) != WP_OK ||
-        (st = check_messages(messages, count, err)) != WP_OK)
+        (st = check_messages(queue, messages, count, err)) != WP_OK)
         return st;
     op = calloc(1, sizeof *op);
     if (!op)

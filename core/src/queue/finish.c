@@ -151,35 +151,13 @@ static bool needs_backoff(const wp__finish_op *self)
     return self->kind == WP__FINISH_RETRY && self->delay_us == 0;
 }
 
-/* Ask for the rows of the ids. */
-static wp_status use_ids(wp__finish_op *self, wp_error **err)
-{
-    wp_op *op = &self->base;
-    if (op->engine->text_ids) {
-        wp__buf_clear(&self->json);
-        for (size_t i = 0; i < self->id_count; i++) {
-            char text[37];
-            wp_id_format(text, &self->ids[i]);
-            wp__buf_fmt(&self->json, "%s\"%s\"", i ? "," : "[", text);
-        }
-        wp__buf_text(&self->json, "]");
-        if (self->json.failed)
-            return wp__fail_nomem(err);
-        wp__op_set_textn(op, WP__P_IDS, self->json.data, self->json.len);
-    } else {
-        wp__op_set_bytes(op, WP__P_IDS, self->ids, self->id_count * sizeof *self->ids);
-        wp__op_set_int(op, WP__P_COUNT_, (int64_t)self->id_count);
-    }
-    wp__op_use_queue(op, WP__QUEUE_RESOLVE, 2);
-    return WP_OK;
-}
-
 static wp_status finish_next(wp_op *op, wp_error **err)
 {
     wp__finish_op *self = (wp__finish_op *)op;
     if (self->phase == PHASE_START && self->ids && self->id_count) {
         self->phase = PHASE_RESOLVE;
-        return use_ids(self, err);
+        wp__op_use_queue(op, WP__QUEUE_RESOLVE, 2);
+        return wp__op_set_ids(op, &self->json, self->ids, self->id_count, err); /* their rows */
     }
     if (self->phase == PHASE_START || self->phase == PHASE_RESOLVE) {
         wp__refs_sort(&self->refs);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cleaning: what was finished long ago goes, of each queue in turn and page by page, between the rounds
+/* Cleaning: what was finished long ago goes, of each queue in turn, then of joins, page by page, between the rounds
  * of the pump and on its connection. One worker of a store does it at a time: it has a lease until it is
  * time for the next one. */
+#include "join/join.h"
 #include "lease/lease.h"
 #include "queue/dead.h"
 #include "worker/worker.h"
 
 enum {
+    JOINS = WP__QUEUES, /* comes after them */
+    KINDS,
     PAUSES = 4, /* it pauses for so many times as long as a page took, but no longer than: */
     PAUSE_MAX_US = 1000000,
     TROUBLE_US = 60000000 /* after an error that is no lost connection: tries again */
@@ -14,18 +17,18 @@ enum {
 
 static const char name[] = "waypost/cleanup";
 
-/* How long each queue keeps what is done; 0: for ever. */
-static int64_t keep_ms(const wp_config *config, size_t queue)
+/* How long what is done of each kind is kept; 0: for ever. */
+static int64_t keep_ms(const wp_config *config, size_t kind)
 {
-    const int64_t all[WP__QUEUES] = {config->outbox_keep_ms, config->inbox_keep_ms,
-                                     config->timer_keep_ms, config->job_keep_ms};
-    return all[queue];
+    const int64_t all[KINDS] = {config->outbox_keep_ms, config->inbox_keep_ms,
+                                config->timer_keep_ms, config->job_keep_ms, config->join_keep_ms};
+    return all[kind];
 }
 
 static bool keeps_all(const wp_config *config)
 {
     bool all = true;
-    for (size_t i = 0; i < WP__QUEUES; i++)
+    for (size_t i = 0; i < KINDS; i++)
         all = all && keep_ms(config, i) == 0;
     return all;
 }
@@ -47,14 +50,15 @@ static wp_status acquire(bool *granted, wp__part *part, wp_error **err)
     return st;
 }
 
-static void end_queue(wp__part *part, const wp__queue *queue)
+static void end_kind(wp__part *part)
 {
     wp__cleaning *c = &part->cleaning;
     if (c->removed)
         WP__LOG(part->worker->log, WP_LOG_INFO, "cleaned up", WP__F_TEXT("StoreId", part->id),
-                WP__F_TEXT("WorkerId", part->worker->name), WP__F_TEXT("Queue", queue->name),
+                WP__F_TEXT("WorkerId", part->worker->name),
+                WP__F_TEXT("Queue", c->kind == JOINS ? "joins" : wp__queues[c->kind]->name),
                 WP__F_INT("Count", c->removed));
-    c->queue++;
+    c->kind++;
     c->after = -1;
     c->removed = 0;
 }
@@ -62,21 +66,22 @@ static void end_queue(wp__part *part, const wp__queue *queue)
 static wp_status clean_page(wp__part *part, int64_t now, wp_error **err)
 {
     wp__cleaning *c = &part->cleaning;
-    const wp__queue *queue = wp__queues[c->queue];
-    const int64_t keep = keep_ms(part->worker->config, c->queue);
+    const int64_t keep = keep_ms(part->worker->config, c->kind);
     size_t removed = 0;
     bool more = false;
     int64_t pause;
     wp_status st = WP_OK;
-    if (keep)
-        st = wp__cleanup_page(&removed, &more, &c->after, part->store, part->pump_conn, queue,
-                              keep * 1000, err);
+    if (keep && c->kind == JOINS)
+        st = wp__join_cleanup_page(&removed, &more, part->store, part->pump_conn, keep * 1000, err);
+    else if (keep)
+        st = wp__cleanup_page(&removed, &more, &c->after, part->store, part->pump_conn,
+                              wp__queues[c->kind], keep * 1000, err);
     c->removed += removed;
     part->worked = part->worked || removed > 0;
     pause = PAUSES * (wp__worker_now(part->worker) - now);
     c->at = wp__worker_now(part->worker) + (pause < PAUSE_MAX_US ? pause : PAUSE_MAX_US);
     if (st == WP_OK && !more)
-        end_queue(part, queue);
+        end_kind(part);
     return st;
 }
 
@@ -94,7 +99,7 @@ static wp_status clean(wp__part *part, int64_t now, wp_error **err)
         *c = (wp__cleaning){.under_way = true, .leased_at = now, .after = -1, .at = now};
     if (st == WP_OK && granted)
         st = clean_page(part, now, err);
-    if (!granted || c->queue == WP__QUEUES) {
+    if (!granted || c->kind == KINDS) {
         c->under_way = false;
         c->at = now + interval;
     }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reaping: leases that ran out and messages that expired, of each queue. On the pump's thread. */
+/* Reaping: leases that ran out and messages that expired, of each queue, and joins past their deadline. On
+ * the pump's thread. */
+#include "join/join.h"
 #include "worker/worker.h"
 
 enum { REAP_MARGIN_US = 10000000 /* claims may commit so much later than they wrote */ };
@@ -59,11 +61,28 @@ static wp_status reap_queue(wp__part *part, const wp__queue *queue, wp_error **e
     return st;
 }
 
+static wp_status reap_joins(wp__part *part, wp_error **err)
+{
+    size_t failed = 0;
+    bool more = false;
+    wp_status st = wp__join_reap_needed(&more, part->store, part->pump_conn, err);
+    while (st == WP_OK && more) {
+        st = wp__join_reap_page(&failed, &more, part->store, part->pump_conn, err);
+        if (st == WP_OK && failed) {
+            WP__LOG(part->worker->log, WP_LOG_INFO, "joins failed by their deadline",
+                    WP__F_TEXT("StoreId", part->id), WP__F_TEXT("WorkerId", part->worker->name),
+                    WP__F_INT("Count", failed));
+            wp__pump_work_made(part);
+        }
+    }
+    return st;
+}
+
 wp_status wp__part_reap(wp__part *part, wp_error **err)
 {
     wp_status st = WP_OK;
     for (size_t i = 0; i < WP__QUEUES && st == WP_OK; i++)
         if (wp__queues[i] == &wp__outbox || wp__worker_uses(part->worker, wp__queues[i]))
             st = reap_queue(part, wp__queues[i], err);
-    return st;
+    return st == WP_OK ? reap_joins(part, err) : st;
 }
