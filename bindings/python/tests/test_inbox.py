@@ -714,7 +714,13 @@ def test_once_with_sqlalchemys_async_connections(app: App, kind: str) -> None:
         return await inbox.once_async(KEY, connection=connection)
 
     async def both() -> None:
-        engine = sqlalchemy.create_async_engine("sqlite+aiosqlite:///" + app.url[len("sqlite:") :])
+        url = "sqlite+aiosqlite:///" + app.url[len("sqlite:") :]
+        committing = sqlalchemy.create_async_engine(url, isolation_level="AUTOCOMMIT")
+        async with committing.connect() as connection:
+            with pytest.raises(StateError, match="transaction"):
+                await once(connection)
+        await committing.dispose()
+        engine = sqlalchemy.create_async_engine(url)
         async with engine.connect() as connection:
             await connection.execution_options(isolation_level="AUTOCOMMIT")
             with pytest.raises(StateError, match="transaction"):

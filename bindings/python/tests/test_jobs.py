@@ -709,6 +709,26 @@ def test_workers_of_one_program_have_their_jobs_together(app: App) -> None:
     assert enabled() == ["a", "b"], "unless it is named"
 
 
+# proves: JOB-001, MDB-001
+def test_workers_of_a_routers_store_have_their_jobs_together(url: str) -> None:
+    kept: List[waypost.Worker] = []
+
+    def add(store: waypost.Store, name: str) -> None:
+        worker = store.worker(registrar="r")
+        worker.job(name, cron="@daily")(lambda delivery: None)
+        worker.step()
+        kept.append(worker)
+
+    with waypost.Router({"k": url}, deploy=True) as router:
+        for name in "abc":
+            add(router.store("k"), name)  # each is a Store object of its own
+        jobs = router.jobs("k")
+        assert [job.name for job in jobs.list() if job.enabled] == ["a", "b", "c"]
+        with waypost.Store.open(url) as other:  # in another core store
+            add(other, "d")
+        assert [job.name for job in jobs.list() if job.enabled] == ["d"]
+
+
 @pytest.mark.engines("sqlite")
 @pytest.mark.parametrize("way", ["script", "module"])
 def test_registrar_of_a_script_is_its_name(url: str, tmp_path: Any, way: str) -> None:

@@ -378,9 +378,14 @@ class SqlAlchemyAsyncSession(SqlAlchemyAsync):
 
 
 def _asked_to_autocommit(connection: Any) -> bool:
-    """What SQLAlchemy was told, where the driver cannot be asked."""
-    options = {} if connection is None else connection.get_execution_options()
-    return bool(options.get("isolation_level") == "AUTOCOMMIT")
+    """What SQLAlchemy was told, of the connection or of its engine, where the driver cannot be asked."""
+    if connection is None:
+        return False
+    dialect = connection.dialect
+    before_2 = getattr(dialect, "isolation_level", None)
+    of_engine = getattr(dialect, "_on_connect_isolation_level", before_2)
+    level = connection.get_execution_options().get("isolation_level", of_engine)
+    return str(level).upper() == "AUTOCOMMIT"
 
 
 def _for_sqlalchemy(connection: Any, parameters: Parameters) -> Any:

@@ -16,9 +16,9 @@ from waypost.clock import ManualClock
 from waypost.config import Config, OptionValue, option_text
 from waypost.errors import ConfigError, Error
 from waypost.inbox import Inbox
-from waypost.job import Job
 from waypost.jobs import Jobs
 from waypost._lease_watch import Watcher
+from waypost._registered import Registered
 from waypost.lease import Lease, Leases, Semaphore, Semaphores
 from waypost.outbox import Outbox
 from waypost.timers import Timers
@@ -92,9 +92,6 @@ class Store:
     """
 
     _routed = False
-    #: The jobs of its workers, by registrar.
-    _registered: Dict[str, weakref.WeakKeyDictionary[Worker, List[Job]]]
-
     def __init__(self, config: Config) -> None:
         """Open the store that the configuration's `store.*` options name:
 
@@ -119,9 +116,8 @@ class Store:
         self._config = config
         self._config_lock = threading.Lock()
         self._watcher = Watcher.of(handle)
-        self._registered = {}
-        self._registering = threading.Lock()
         self._handle = handle
+        self._registered = Registered.of(self)
 
     @classmethod
     def open(
@@ -253,7 +249,7 @@ class Store:
         selector      chooses the store of the next message instead: gets Candidates, returns one of
                       their ids, or None for whichever
         registrar     names the program whose jobs @worker.job() stores, by default after the package of the
-                      handlers, or the main module. Workers of one Store and one registrar have their jobs
+                      handlers, or the main module. Workers of one store and one registrar have their jobs
                       together. Programs with different jobs in one database need different registrars,
                       lest each switches the other's off
         stop_timeout  how long run(), `with` and the end of the program wait for handlers
@@ -301,16 +297,6 @@ class Store:
             finally:
                 for key, value in before.items():
                     config.set(key, value)
-
-    def _register_jobs(self, registrar: str, worker: Worker, jobs: List[Job]) -> None:
-        """Register a worker's jobs, together with those of the registrar's other workers."""
-        with self._registering:  # until the database has them: an older union must not come after it
-            workers = self._registered.setdefault(registrar, weakref.WeakKeyDictionary())
-            workers[worker] = list(jobs)
-            others = {job.name: job for each in list(workers.values()) for job in each}
-            for job in jobs:
-                others.pop(job.name, None)
-            self.jobs.register(registrar, [*jobs, *others.values()])
 
     def _option(self, key: str) -> str:
         with self._config_lock:

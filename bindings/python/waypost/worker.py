@@ -742,7 +742,7 @@ class Worker:
         if self._run is None and (self._jobs or self._registrar is not None):
             if isinstance(self._store, Store):
                 name = self._registrar or self._program or program_of()
-                self._store._register_jobs(name, self, self._jobs)
+                self._store._registered.register(self._store, name, self, self._jobs)
 
     def _prepared_core(self) -> _handle.Worker[Delivery]:
         """The core worker that has not run yet."""
