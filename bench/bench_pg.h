@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the benchmarks on PostgreSQL share:
  *   raw_pg.c       the same work by plain libpq
- *   postgresql.c   the benchmark
+ *   postgresql.c   the benchmark; leases and cleanup are measured on both engines
  *   peers.c        other job queues on the same server */
 #ifndef BENCH_PG_H
 #define BENCH_PG_H
@@ -33,6 +33,13 @@ void bench_raw_pg_ack(bench_raw_pg *raw, size_t count);
 /* The URL for a fresh database, which is made; and its end. */
 void bench_pg_new(char url[BENCH_PATH]);
 void bench_pg_drop(const char *url);
+/* A heading; false: there is no server, which it says. */
+bool bench_pg_heading(const char *title);
+/* Put `count` messages into a store's database and finish them all. */
+void bench_pg_load_finished(bench_db *db, size_t count);
+/* A store on a fresh database; and the end of both. */
+void bench_pg_db_new(bench_db *db);
+void bench_pg_db_drop(bench_db *db);
 
 /* ---- peers.c ---- */
 /* A figure of a peer, run for itself: "added" or "rate" a second, "p50" or "p99" in ms. */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "bench.h"
+#include "bench_pg.h"
 
 enum { BATCH = 100, THREADS = 2 };
 
@@ -129,24 +129,35 @@ static double slice_cleaned(void *arg)
     return result;
 }
 
-void bench_cleanup(void)
+static void cleanup(const char *group, bench_db *db)
 {
-    bench_db db;
-    cleaned with = {.db = &db, .cleans = true};
-    cleaned without = {.db = &db};
+    cleaned with = {.db = db, .cleans = true};
+    cleaned without = {.db = db};
     bench_samples handled;
-    bench_figure removed = {.group = "cleanup", .unit = "messages/s"};
+    bench_figure removed = {.group = group, .unit = "messages/s"};
     const bench_side sides[] = {{slice_cleaned, &with}, {slice_cleaned, &without}};
-    bench_db_new(&db);
-    bench_load_finished(&db, OLD);
-    bench_heading("Cleanup by call while a worker handles messages");
-    bench_sample(&handled, "cleanup", sides, 2, bench_opt.rounds);
+    bench_sample(&handled, group, sides, 2, bench_opt.rounds);
     bench_note("raw: the same without cleanup");
-    bench_report_pair("cleanup", "handlers", "messages/s", &handled, 0, 1, 0);
+    bench_report_pair(group, "handlers", "messages/s", &handled, 0, 1, 0);
     (void)snprintf(removed.name, sizeof removed.name, "removed meanwhile");
     removed.ours = (double)with.removed / with.seconds;
     bench_report(&removed);
+}
+
+void bench_cleanup(void)
+{
+    bench_db db;
+    bench_heading("Cleanup by call while a worker handles messages");
+    bench_db_new(&db);
+    bench_load_finished(&db, OLD);
+    cleanup("cleanup", &db);
     bench_db_drop(&db);
+    if (!bench_pg_heading("The same on PostgreSQL"))
+        return;
+    bench_pg_db_new(&db);
+    bench_pg_load_finished(&db, OLD);
+    cleanup("cleanup postgresql", &db);
+    bench_pg_db_drop(&db);
 }
 
 /* ---- a backlog ---- */

@@ -18,6 +18,14 @@ static const char *server(void)
     return url && *url ? url : NULL;
 }
 
+bool bench_pg_heading(const char *title)
+{
+    bench_heading(title);
+    if (!server())
+        bench_note("left out: WAYPOST_TEST_POSTGRESQL names no server");
+    return server() != NULL;
+}
+
 void bench_pg_new(char url[BENCH_PATH])
 {
     static int number;
@@ -60,13 +68,13 @@ static wp_store *open_store(const char *url)
     return store;
 }
 
-static void db_new(bench_db *db)
+void bench_pg_db_new(bench_db *db)
 {
     bench_pg_new(db->path);
     db->store = open_store(db->path);
 }
 
-static void db_drop(bench_db *db)
+void bench_pg_db_drop(bench_db *db)
 {
     wp_store_close(db->store);
     bench_pg_drop(db->path);
@@ -96,7 +104,7 @@ static double own_single(void *arg)
     double result;
     int64_t started;
     (void)arg;
-    db_new(&db);
+    bench_pg_db_new(&db);
     started = bench_now_us();
     for (int i = 0; i < SINGLE; i++) {
         wp_message *message = new_message(bench_payload());
@@ -105,7 +113,7 @@ static double own_single(void *arg)
         wp_message_free(message);
     }
     result = rate(SINGLE, started);
-    db_drop(&db);
+    bench_pg_db_drop(&db);
     return result;
 }
 
@@ -116,14 +124,14 @@ static double raw_single(void *arg)
     double result;
     int64_t started;
     (void)arg;
-    db_new(&db);
+    bench_pg_db_new(&db);
     bench_raw_pg_open(&raw, db.path, 1);
     started = bench_now_us();
     for (int i = 0; i < SINGLE; i++)
         bench_raw_pg_enqueue(&raw);
     result = rate(SINGLE, started);
     bench_raw_pg_close(&raw);
-    db_drop(&db);
+    bench_pg_db_drop(&db);
     return result;
 }
 
@@ -136,7 +144,7 @@ static double in_transaction(bool by_hand)
     wp_error *err = NULL;
     double result;
     int64_t started;
-    db_new(&db);
+    bench_pg_db_new(&db);
     bench_raw_pg_open(&raw, db.path, 1);
     bench_pg_exec(raw.pg, "CREATE TABLE orders (id bigserial PRIMARY KEY, total int, note text)");
     bench_ok(wp_conn_borrow_pq(&conn, db.store, raw.pg, &err), err, "lend");
@@ -157,7 +165,7 @@ static double in_transaction(bool by_hand)
     result = rate(SINGLE, started);
     wp_conn_free(conn);
     bench_raw_pg_close(&raw);
-    db_drop(&db);
+    bench_pg_db_drop(&db);
     return result;
 }
 
@@ -182,7 +190,7 @@ static double own_batch(void *arg)
     double result;
     int64_t started;
     (void)arg;
-    db_new(&db);
+    bench_pg_db_new(&db);
     started = bench_now_us();
     for (int i = 0; i < BATCHES; i++) {
         for (int j = 0; j < BATCH; j++)
@@ -194,7 +202,7 @@ static double own_batch(void *arg)
             wp_message_free(messages[j]);
     }
     result = rate((size_t)BATCH * BATCHES, started);
-    db_drop(&db);
+    bench_pg_db_drop(&db);
     return result;
 }
 
@@ -205,14 +213,14 @@ static double raw_batch(void *arg)
     double result;
     int64_t started;
     (void)arg;
-    db_new(&db);
+    bench_pg_db_new(&db);
     bench_raw_pg_open(&raw, db.path, BATCH);
     started = bench_now_us();
     for (int i = 0; i < BATCHES; i++)
         bench_raw_pg_enqueue_many(&raw);
     result = rate((size_t)BATCH * BATCHES, started);
     bench_raw_pg_close(&raw);
-    db_drop(&db);
+    bench_pg_db_drop(&db);
     return result;
 }
 
@@ -250,16 +258,29 @@ static void settle(const char *url)
     PQfinish(pg);
 }
 
+void bench_pg_load_finished(bench_db *db, size_t count)
+{
+    PGconn *pg = bench_pg_connect(db->path);
+    bench_progress("finishing %zu messages", count);
+    bench_load(db, count);
+    bench_pg_exec(pg, "WITH gone AS (DELETE FROM infra.outbox_work RETURNING seq, next_attempt_at) "
+                      "INSERT INTO infra.outbox_finished (seq, status, attempt, claim_number, "
+                      "finished_at, finished_by) SELECT seq, 2, 0, 1, next_attempt_at, 'bench' "
+                      "FROM gone");
+    PQfinish(pg);
+    settle(db->path);
+}
+
 static double worker(void *arg)
 {
     bench_db db;
     double result;
     (void)arg;
-    db_new(&db);
+    bench_pg_db_new(&db);
     bench_load(&db, COUNT);
     settle(db.path);
     result = bench_handle(db.store, COUNT, THREADS, NULL);
-    db_drop(&db);
+    bench_pg_db_drop(&db);
     return result;
 }
 
@@ -298,7 +319,7 @@ static double statements(void *arg)
     size_t done = 0;
     int64_t started;
     double result;
-    db_new(&db);
+    bench_pg_db_new(&db);
     bench_load(&db, COUNT);
     settle(db.path);
     (void)pthread_barrier_init(&start, NULL, how->connections + 1);
@@ -317,7 +338,7 @@ static double statements(void *arg)
     if (done != COUNT)
         bench_die("the raw statements ended %zu of %d messages", done, COUNT);
     (void)pthread_barrier_destroy(&start);
-    db_drop(&db);
+    bench_pg_db_drop(&db);
     return result;
 }
 
@@ -402,7 +423,7 @@ static void measure(bool app, double *p50, double *p99)
     wp_conn *conn = NULL;
     wp_error *err = NULL;
     PGconn *pg;
-    db_new(&db);
+    bench_pg_db_new(&db);
     sender = open_store(db.path);
     pg = bench_pg_connect(db.path);
     if (app)
@@ -423,7 +444,7 @@ static void measure(bool app, double *p50, double *p99)
     wp_conn_free(conn);
     PQfinish(pg);
     wp_store_close(sender);
-    db_drop(&db);
+    bench_pg_db_drop(&db);
 }
 
 static void latency(void)
@@ -494,13 +515,13 @@ static double snapshot(void *arg)
     bench_db db;
     double result;
     PGconn *pg;
-    db_new(&db);
+    bench_pg_db_new(&db);
     pg = bench_pg_connect(db.path);
     if (held)
         bench_pg_exec(pg, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pg_class");
     result = work_on(&db, bench_opt.full ? 600 : 20);
     PQfinish(pg);
-    db_drop(&db);
+    bench_pg_db_drop(&db);
     return result;
 }
 
@@ -526,8 +547,7 @@ static void old_snapshot(void)
 void bench_postgresql(void)
 {
     if (!server()) {
-        bench_heading("PostgreSQL");
-        bench_note("left out: WAYPOST_TEST_POSTGRESQL names no server");
+        (void)bench_pg_heading("PostgreSQL");
         return;
     }
     enqueue();
