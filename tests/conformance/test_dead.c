@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Conformance of dead letters and of the cleanup, for every queue alike. */
+#include <sqlite3.h>
 #include <waypost/job.h>
 #include <waypost/lease.h>
 #include <waypost/timer.h>
@@ -188,6 +189,46 @@ static void test_dead__listed_by_pages_and_filters__are_those_that_died(void **s
     WPT_STATUS(wp_dead_list_read(&(wp_dead_list *){NULL}, b->store, WP_SOURCE_INBOX, NULL, NULL, 0,
                                  WPT_ERR),
                WP_E_RANGE);
+}
+
+/* What the view says, by a condition. */
+static int64_t in_view(bed *b, const char *condition)
+{
+    static const char noun[] = "migration";
+    const char *format = b->engine->journal;
+    const char *at = strstr(format, noun);
+    char *view =
+        sqlite3_mprintf("%.*sdead_letters%s", (int)(at - format), format, at + strlen(noun));
+    char *name = sqlite3_mprintf(view, b->engine->schema ? b->engine->schema : "infra");
+    char *sql = sqlite3_mprintf("SELECT count(*) FROM %s WHERE %s", name, condition);
+    const int64_t number = bed_number(b, sql);
+    sqlite3_free(view);
+    sqlite3_free(name);
+    sqlite3_free(sql);
+    return number;
+}
+
+/* proves: DLQ-001 */
+static void test_view__shows_the_dead_letters_of_every_queue_and_nothing_else(void **state)
+{
+    static const char *const names[] = {"outbox", "inbox", "timer", "job_run"};
+    bed *b = *state;
+    if (b->engine->opens_new)
+        return; /* the app's connection is the only way to look */
+    for (size_t s = 0; s < WPT_COUNT(queues); s++) {
+        const queue *q = &queues[s];
+        wp_id id = send(b, q, "1", "t");
+        char condition[96];
+        (void)send(b, q, "2", "waits");
+        bury(b, q, &id, "broken");
+        (void)snprintf(condition, sizeof condition,
+                       "queue = '%s' AND topic = 't' AND last_error = 'broken'", names[s]);
+        assert_int_equal(in_view(b, condition), 1);
+        assert_int_equal(in_view(b, "finished_at >= created_at"), s + 1);
+    }
+    WPT_OK(wp_dead_purge(NULL, b->store, WP_SOURCE_TIMER, NULL, 10, WPT_ERR));
+    assert_int_equal(in_view(b, "queue = 'timer'"), 0);
+    assert_int_equal(in_view(b, "payload IS NOT NULL"), 3);
 }
 
 /* scenario: DED-002 */
@@ -797,6 +838,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         BED_TEST(test_dead__listed_by_pages_and_filters__are_those_that_died),
+        BED_TEST(test_view__shows_the_dead_letters_of_every_queue_and_nothing_else),
         BED_TEST(test_dead__replayed__are_ready_with_no_attempts_and_recorded),
         BED_TEST(test_dead__made_by_workers_and_reapers__are_told_to_the_log),
         BED_TEST(test_dead__replayed__reach_their_handler_again),

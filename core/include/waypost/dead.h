@@ -6,7 +6,8 @@
  * A message is a dead letter when its attempts are spent, its handler rejected it, it expired, or the
  * app failed it. Each that a worker or a reaper makes is told to the log (wp_config_set_log()) at "error", as
  * "dead letter" with StoreId, Topic, MessageId, Attempt and the reason as Exception: that is the event to
- * act on. The list is the truth.
+ * act on. The list is the truth. The view `infra_dead_letters` (on PostgreSQL `infra.dead_letters`) shows those of
+ * every queue to people.
  */
 #ifndef WAYPOST_DEAD_H
 #define WAYPOST_DEAD_H
