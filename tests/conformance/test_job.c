@@ -1081,6 +1081,34 @@ static void test_worker__job_that_cannot_be_scheduled__does_not_hold_up_others(v
     wpt_log_fini(&log);
 }
 
+/* Where jobs come due faster than a worker makes their runs, it still handles some. */
+/* proves: JOB-006 */
+static void test_worker__very_many_jobs_are_due__handles_runs_before_all_are_made(void **state)
+{
+    enum { DUE = 250 };
+    bed *b = *state;
+    seen s = {.answer = WP_OUTCOME_DONE};
+    wp_job *jobs[DUE];
+    wp_worker *worker = worker_of(b, &s);
+    size_t handled = 0;
+    for (int i = 0; i < DUE; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "%d", i);
+        jobs[i] = job_of(name, "* * * * * *");
+    }
+    WPT_OK(wp_job_register(b->store, "app", (const wp_job *const *)jobs, DUE, WPT_ERR));
+    for (int i = 0; i < DUE; i++)
+        wp_job_free(jobs[i]);
+    wpt_advance_ms(b->clock, 1000);
+    WPT_OK(wp_worker_step(&handled, worker, WPT_ERR));
+    assert_int_equal(handled, 1);
+    assert_in_range(run_count(b, NULL), 1, DUE - 1);
+    WPT_OK(wp_worker_drain(NULL, worker, 60000, WPT_ERR)); /* and so all are made in the end */
+    assert_int_equal(run_count(b, NULL), DUE);
+    assert_int_equal(s.count, DUE);
+    wp_worker_free(worker);
+}
+
 /* proves: JOB-008 */
 static void test_output__too_long_or_no_run__is_refused(void **state)
 {
@@ -1144,6 +1172,7 @@ int main(void)
         BED_TEST(test_worker__run_that_is_cancelled__is_told_to_stop_and_not_tried_again),
         BED_TEST(test_worker__running__sleeps_until_the_job_is_due),
         BED_TEST(test_worker__job_that_cannot_be_scheduled__does_not_hold_up_others),
+        BED_TEST(test_worker__very_many_jobs_are_due__handles_runs_before_all_are_made),
         BED_TEST(test_output__too_long_or_no_run__is_refused),
     };
     return bed_run(tests, WPT_COUNT(tests));

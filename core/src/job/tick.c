@@ -12,7 +12,17 @@
 
 enum { PAGE = 100, RUNS_MAX = 1000, STUCK_US = 1000000 };
 
-/* A job that is due. */
+/* What is to be done for a job. */
+typedef struct plan {
+    int64_t *runs; /* occurrences, in order */
+    size_t count;
+    bool skips;       /* the one there is is only noted */
+    bool misfired;    /* some were missed */
+    int64_t fired_us; /* the last occurrence that is dealt with */
+    int64_t next_us;  /* INT64_MIN: none */
+} plan;
+
+/* A job that is due, and what became of it. */
 typedef struct due_job {
     int64_t seq;
     wp_id id;
@@ -22,6 +32,9 @@ typedef struct due_job {
     wp__job_options options;
     int64_t version;
     int64_t due_us;
+    plan plan;     /* no runs: it cannot be scheduled */
+    bool advanced; /* by this scheduler */
+    size_t made;   /* runs that are not skipped */
 } due_job;
 
 /* ---- what is due -------------------------------------------------------------------------- */
@@ -86,6 +99,7 @@ static void due_clear(due_op *self)
         free(self->jobs[i].name);
         free(self->jobs[i].expression);
         free(self->jobs[i].zone);
+        free(self->jobs[i].plan.runs);
     }
     self->count = 0;
 }
@@ -102,16 +116,6 @@ static void due_destroy(wp_op *op)
 }
 
 /* ---- which occurrences -------------------------------------------------------------------- */
-
-/* What is to be done for a job. */
-typedef struct plan {
-    int64_t runs[RUNS_MAX]; /* occurrences, in order */
-    size_t count;
-    bool skips;       /* the one there is is only noted */
-    bool misfired;    /* some were missed */
-    int64_t fired_us; /* the last occurrence that is dealt with */
-    int64_t next_us;  /* INT64_MIN: none */
-} plan;
 
 static wp_status next_of(int64_t *out, const wp_schedule *schedule, int64_t after_us,
                          wp_error **err)
@@ -160,6 +164,7 @@ static wp_status latest(plan *p, const wp_schedule *schedule, int64_t first_us, 
     }
 }
 
+/* `p->runs` has room for RUNS_MAX. */
 static wp_status make_plan(plan *p, const due_job *job, const wp_schedule *schedule, int64_t now_us,
                            wp_error **err)
 {
@@ -167,7 +172,6 @@ static wp_status make_plan(plan *p, const due_job *job, const wp_schedule *sched
     size_t keep = 1;
     p->runs[0] = p->fired_us = job->due_us;
     p->count = 1;
-    p->skips = p->misfired = false;
     p->next_us = INT64_MIN;
     if (!schedule)
         return WP_OK; /* once: it always fires */
@@ -180,7 +184,42 @@ static wp_status make_plan(plan *p, const due_job *job, const wp_schedule *sched
     return latest(p, schedule, job->due_us, now_us, keep, err);
 }
 
-/* ---- one job ------------------------------------------------------------------------------ */
+/* A schedule that cannot be read any more (a zone is gone): the others must go on. */
+static void log_odd(wp_store *store, const due_job *job, const wp_error *cause)
+{
+    WP__LOG(wp__store_log(store), WP_LOG_ERROR, "job cannot be scheduled",
+            WP__F_TEXT("StoreId", wp_store_id(store)), WP__F_TEXT("Job", job->name),
+            WP__F_TEXT("Exception", wp_error_message(cause)));
+}
+
+/* Plan for a job; one that cannot be scheduled gets no runs. */
+static wp_status plan_job(due_job *job, wp_store *store, int64_t now_us, wp_error **err)
+{
+    int64_t runs[RUNS_MAX];
+    plan p = {.runs = runs};
+    wp_schedule *schedule = NULL;
+    wp_error *cause = NULL;
+    wp_status st = WP_OK;
+    if (job->expression)
+        st =
+            wp_schedule_new(&schedule, job->expression, job->zone, wp__store_config(store), &cause);
+    if (st == WP_OK)
+        st = make_plan(&p, job, schedule, now_us, &cause);
+    wp_schedule_free(schedule);
+    if (st != WP_OK) {
+        log_odd(store, job, cause);
+        wp_error_free(cause);
+        return WP_OK;
+    }
+    p.runs = malloc(p.count * sizeof *p.runs);
+    if (!p.runs)
+        return wp__fail_nomem(err);
+    memcpy(p.runs, runs, p.count * sizeof *runs);
+    job->plan = p;
+    return WP_OK;
+}
+
+/* ---- some jobs ---------------------------------------------------------------------------- */
 
 void wp__job_use_run(wp_op *op, wp__new_run *run, int64_t job, const wp_id *job_id,
                      const wp__job_options *options, int64_t occurrence, int how,
@@ -201,46 +240,54 @@ void wp__job_use_run(wp_op *op, wp__new_run *run, int64_t job, const wp_id *job_
     wp__op_use(op, WP__SQL_JOB_RUN_ADD, 1);
 }
 
+/* Some jobs in one transaction. */
 typedef struct advance_op {
     wp_op base;
-    const due_job *job;
-    const plan *plan;
-    bool advanced;
-    size_t step; /* 0: not begun; then how many runs were made, and one */
-    size_t made; /* that are not skipped */
+    due_job *jobs;
+    size_t count;
+    size_t at;   /* the job whose turn it is */
+    size_t step; /* of it: 0: not begun; then how many of its runs were added, and one */
     wp__new_run run;
 } advance_op;
 
-static void use_advance(advance_op *self)
+static void use_advance(wp_op *op, const due_job *job)
 {
-    wp_op *op = &self->base;
-    wp__op_set_int(op, WP__P_NUMBER, self->job->seq);
-    wp__op_set_int(op, WP__P_VERSION, self->job->version);
-    wp__op_set_int(op, WP__P_SINCE, self->job->due_us);
-    wp__op_set_int(op, WP__P_FIRED_AT, self->plan->fired_us);
-    if (self->plan->next_us == INT64_MIN)
+    wp__op_set_int(op, WP__P_NUMBER, job->seq);
+    wp__op_set_int(op, WP__P_VERSION, job->version);
+    wp__op_set_int(op, WP__P_SINCE, job->due_us);
+    wp__op_set_int(op, WP__P_FIRED_AT, job->plan.fired_us);
+    if (job->plan.next_us == INT64_MIN)
         wp__op_set_null(op, WP__P_DUE_AT);
     else
-        wp__op_set_int(op, WP__P_DUE_AT, self->plan->next_us);
+        wp__op_set_int(op, WP__P_DUE_AT, job->plan.next_us);
     wp__op_use(op, WP__SQL_JOB_ADVANCE, 1);
+}
+
+static void use_run(advance_op *self, const due_job *job, int64_t occurrence)
+{
+    const bool skip = job->options.overlap == WP_OVERLAP_SKIP;
+    wp__job_use_run(&self->base, &self->run, job->seq, &job->id, &job->options, occurrence,
+                    job->plan.skips ? WP__RUN_SKIPPED
+                    : skip          ? WP__RUN_UNLESS_BUSY
+                                    : WP__RUN_PLAIN,
+                    job->plan.skips ? "missed" : "another run was unfinished");
 }
 
 static wp_status advance_next(wp_op *op, wp_error **err)
 {
     advance_op *self = (advance_op *)op;
-    const due_job *job = self->job;
-    const bool lost = self->step > 0 && !self->advanced;
-    const size_t at = self->step++;
     (void)err;
-    if (at == 0) {
-        use_advance(self);
-    } else if (!lost && at <= self->plan->count) {
-        const bool skip = job->options.overlap == WP_OVERLAP_SKIP;
-        wp__job_use_run(op, &self->run, job->seq, &job->id, &job->options, self->plan->runs[at - 1],
-                        self->plan->skips ? WP__RUN_SKIPPED
-                        : skip            ? WP__RUN_UNLESS_BUSY
-                                          : WP__RUN_PLAIN,
-                        self->plan->skips ? "missed" : "another run was unfinished");
+    for (; self->at < self->count; self->at++, self->step = 0) {
+        const due_job *job = &self->jobs[self->at];
+        const size_t step = self->step++;
+        if (step == 0 && job->plan.count) {
+            use_advance(op, job);
+            break;
+        }
+        if (step > 0 && job->advanced && step <= job->plan.count) {
+            use_run(self, job, job->plan.runs[step - 1]);
+            break;
+        }
     }
     return WP_OK;
 }
@@ -248,80 +295,73 @@ static wp_status advance_next(wp_op *op, wp_error **err)
 static wp_status advance_row(wp_op *op, const wp__value *columns, wp_error **err)
 {
     advance_op *self = (advance_op *)op;
+    due_job *job = &self->jobs[self->at];
     int64_t made = 0;
     wp_status st = wp__column_int(&made, &columns[0], err);
     if (st != WP_OK)
         return st;
     if (self->step == 1)
-        self->advanced = true;
+        job->advanced = true;
     else
-        self->made += made != 0;
+        job->made += made != 0;
     return WP_OK;
 }
 
 static void advance_rewind(wp_op *op)
 {
     advance_op *self = (advance_op *)op;
-    self->advanced = false;
-    self->step = 0;
-    self->made = 0;
+    for (size_t i = 0; i < self->count; i++) {
+        self->jobs[i].advanced = false;
+        self->jobs[i].made = 0;
+    }
+    self->at = self->step = 0;
 }
 
-static void log_advance(wp_store *store, const due_job *job, const plan *p, bool advanced)
+static void log_advance(wp_store *store, const due_job *job)
 {
+    const plan *p = &job->plan;
     char due[28], next[28] = "never";
-    const wp_log_level level = p->misfired && advanced ? WP_LOG_WARNING : WP_LOG_DEBUG;
+    const wp_log_level level = p->misfired && job->advanced ? WP_LOG_WARNING : WP_LOG_DEBUG;
     if (!wp__log_wants(wp__store_log(store), level))
         return;
     wp__clock_format_utc(due, job->due_us);
     if (p->next_us != INT64_MIN)
         wp__clock_format_utc(next, p->next_us);
     WP__LOG(wp__store_log(store), level,
-            !advanced     ? "another scheduler was faster"
-            : p->skips    ? "job missed its time, skipped"
-            : p->misfired ? "job missed its time, runs now"
-                          : "job is due",
+            !job->advanced ? "another scheduler was faster"
+            : p->skips     ? "job missed its time, skipped"
+            : p->misfired  ? "job missed its time, runs now"
+                           : "job is due",
             WP__F_TEXT("StoreId", wp_store_id(store)), WP__F_TEXT("Job", job->name),
             WP__F_TEXT("Due", due), WP__F_TEXT("Next", next));
 }
 
-/* A schedule that cannot be read any more (a zone is gone): the others must go on. */
-static void log_odd(wp_store *store, const due_job *job, const wp_error *cause)
-{
-    WP__LOG(wp__store_log(store), WP_LOG_ERROR, "job cannot be scheduled",
-            WP__F_TEXT("StoreId", wp_store_id(store)), WP__F_TEXT("Job", job->name),
-            WP__F_TEXT("Exception", wp_error_message(cause)));
-}
-
-static wp_status run_job(size_t *made, bool *stuck, wp_store *store, wp_conn *conn,
-                         const due_job *job, int64_t now_us, plan *p, wp_error **err)
+/* Move jobs on that have plans, and add their runs. */
+static wp_status advance(size_t *made, wp_store *store, wp_conn *conn, due_job *jobs, size_t count,
+                         wp_error **err)
 {
     static const wp__op_class cls = {
         .next = advance_next, .row = advance_row, .rewind = advance_rewind, .writes = true};
-    advance_op op = {.job = job, .plan = p};
-    wp_schedule *schedule = NULL;
-    wp_error *cause = NULL;
-    wp_status st = WP_OK;
-    if (job->expression)
-        st =
-            wp_schedule_new(&schedule, job->expression, job->zone, wp__store_config(store), &cause);
-    if (st == WP_OK)
-        st = make_plan(p, job, schedule, now_us, &cause);
-    wp_schedule_free(schedule);
-    if (st != WP_OK) {
-        *stuck = true;
-        log_odd(store, job, cause);
-        wp_error_free(cause);
-        return WP_OK;
-    }
+    advance_op op = {.jobs = jobs, .count = count};
+    wp_status st;
     wp__op_init(&op.base, &cls, store);
     st = wp__store_run(store, conn, &op.base, err);
-    if (st == WP_OK) {
-        *made += op.made;
-        log_advance(store, job, p, op.advanced);
+    for (size_t i = 0; i < count && st == WP_OK; i++) {
+        *made += jobs[i].made;
+        if (jobs[i].plan.count)
+            log_advance(store, &jobs[i]);
     }
     wp__op_fini(&op.base);
     return st;
+}
+
+/* So many that a transaction adds no more than RUNS_MAX runs, unless one job alone does. */
+static size_t some(const due_job *jobs, size_t count)
+{
+    size_t runs = 0, taken = 0;
+    while (taken < count && (taken == 0 || runs + jobs[taken].plan.count <= RUNS_MAX))
+        runs += jobs[taken++].plan.count;
+    return taken;
 }
 
 /* ---- all of them -------------------------------------------------------------------------- */
@@ -369,8 +409,29 @@ static wp_status when_due(int64_t *in_us, wp_store *store, wp_conn *conn, wp_err
 typedef struct ticking {
     size_t stuck; /* jobs that cannot be scheduled, and stay due: what is behind them comes next */
     int64_t after_us, after_seq;
-    bool full; /* the last page was */
+    bool full;  /* the last page was */
+    bool moved; /* a page had others */
 } ticking;
+
+/* Plan for a page of jobs. */
+static wp_status plan_page(ticking *t, due_op *due, wp_store *store, wp_error **err)
+{
+    size_t stuck = 0;
+    for (size_t i = 0; i < due->count; i++) {
+        wp_status st = plan_job(&due->jobs[i], store, due->now_us, err);
+        if (st != WP_OK)
+            return st;
+        stuck += !due->jobs[i].plan.count;
+    }
+    t->stuck += stuck;
+    t->full = due->count == PAGE;
+    t->moved = stuck < due->count;
+    if (t->stuck && due->count) {
+        t->after_us = due->jobs[due->count - 1].due_us;
+        t->after_seq = due->jobs[due->count - 1].seq;
+    }
+    return WP_OK;
+}
 
 static wp_status page(size_t *made, ticking *t, wp_store *store, wp_conn *conn, wp_error **err)
 {
@@ -380,30 +441,25 @@ static wp_status page(size_t *made, ticking *t, wp_store *store, wp_conn *conn, 
                                      .destroy = due_destroy,
                                      .single = true};
     due_op *due = calloc(1, sizeof *due);
-    plan *p = calloc(1, sizeof *p);
-    wp_status st = due && p ? WP_OK : wp__fail_nomem(err);
-    if (st == WP_OK) {
-        due->after_us = t->after_us;
-        due->after_seq = t->after_seq;
-        wp__op_init(&due->base, &cls, store);
-        st = wp__store_run(store, conn, &due->base, err);
-        for (size_t i = 0; i < due->count && st == WP_OK; i++) {
-            bool odd = false;
-            st = run_job(made, &odd, store, conn, &due->jobs[i], due->now_us, p, err);
-            t->stuck += odd;
-        }
-        t->full = due->count == PAGE;
-        if (t->stuck && due->count) {
-            t->after_us = due->jobs[due->count - 1].due_us;
-            t->after_seq = due->jobs[due->count - 1].seq;
-        }
-        wp__op_fini(&due->base);
+    wp_status st;
+    if (!due)
+        return wp__fail_nomem(err);
+    due->after_us = t->after_us;
+    due->after_seq = t->after_seq;
+    wp__op_init(&due->base, &cls, store);
+    if ((st = wp__store_run(store, conn, &due->base, err)) == WP_OK)
+        st = plan_page(t, due, store, err);
+    for (size_t i = 0, count = 0; i < due->count && st == WP_OK; i += count) {
+        count = some(&due->jobs[i], due->count - i);
+        st = advance(made, store, conn, &due->jobs[i], count, err);
     }
+    wp__op_fini(&due->base);
     free(due);
-    free(p);
     return st;
 }
 
+/* One page of jobs at a time: where they come due faster than this makes their runs, those must be handled
+ * in between. */
 wp_status wp__job_tick(size_t *made, int64_t *next_us, wp_store *store, wp_conn *conn,
                        wp_error **err)
 {
@@ -412,26 +468,28 @@ wp_status wp__job_tick(size_t *made, int64_t *next_us, wp_store *store, wp_conn 
     *made = 0;
     do {
         st = when_due(next_us, store, conn, err);
-        if (st != WP_OK || *next_us > 0)
-            break;
+        if (st != WP_OK || *next_us > 0 || t.moved)
+            return st;
         st = page(made, &t, store, conn, err);
-    } while (st == WP_OK && (!t.stuck || t.full));
-    if (t.stuck) /* what cannot be scheduled hides when the others are due: look again soon */
-        *next_us = STUCK_US;
+    } while (st == WP_OK && (t.moved || !t.stuck || t.full));
+    *next_us =
+        STUCK_US; /* what cannot be scheduled hides when the others are due: look again soon */
     return st;
 }
 
 wp_status wp_job_schedule_due(size_t *made, wp_store *store, wp_error **err)
 {
-    size_t count = 0;
+    size_t count = 0, total = 0;
     int64_t next_us = 0;
     wp_status st = wp__store_check(store, err);
-    if (st == WP_OK)
+    while (st == WP_OK && next_us <= 0) {
         st = wp__job_tick(&count, &next_us, store, NULL, err);
-    if (st == WP_OK && count)
+        total += count;
+    }
+    if (st == WP_OK && total)
         wp__store_announce(store);
     if (st == WP_OK && made)
-        *made = count;
+        *made = total;
     if (store)
         wp__log_pump(wp__store_log(store));
     return st;
