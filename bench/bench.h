@@ -7,8 +7,8 @@
  *   load.c       stores and databases, filled
  *   raw.c        the same work by plain libsqlite3: the statements of sql/ as they are
  *   raw_rows.c   and row by row, as an app might write it by hand
- *   enqueue.c, claim.c, inbox.c, lease.c, handlers.c, kept.c, latency.c, footprint.c, languages.c, stores.c,
- *   postgresql.c   the benchmarks
+ *   enqueue.c, claim.c, inbox.c, lease.c, handlers.c, kept.c, latency.c, timers.c, jobs.c, cron.c,
+ *   footprint.c, languages.c, stores.c, postgresql.c   the benchmarks
  *
  * Nothing here goes on after an error: it says what went wrong and exits with 1. */
 #ifndef BENCH_H
@@ -29,6 +29,7 @@ typedef struct bench_options {
     const char *python; /* an interpreter that has the binding; NULL: none */
     const char *dotnet; /* bench/dotnet, built; NULL: none */
     const char *go;     /* bench/go, built; NULL: none */
+    const char *cronos; /* bench/cronos, built; NULL: none */
     const char *peers;  /* bench/peers, installed; NULL: none */
     const char *json;   /* a file to write the figures to, or NULL */
 } bench_options;
@@ -98,6 +99,8 @@ typedef struct bench_raw {
     size_t capacity;
 } bench_raw;
 void bench_raw_open(bench_raw *raw, const char *path, size_t batch);
+/* The same on the timers' tables; not row by row. */
+void bench_raw_open_timers(bench_raw *raw, const char *path, size_t batch);
 void bench_raw_close(bench_raw *raw);
 void bench_raw_enqueue(bench_raw *raw);
 /* Claim up to the batch; the messages are in raw->batch. Each in a transaction of its own. */
@@ -184,6 +187,9 @@ void bench_idle(void);
 void bench_python(void);
 void bench_dotnet(void);
 void bench_go(void);
+void bench_timers(void);
+void bench_jobs(void);
+void bench_cron(void);
 void bench_postgresql(void);
 void bench_stores(void);
 
@@ -191,9 +197,22 @@ void bench_stores(void);
  * a second, from the start to the last outcome written. marks (may be NULL) gets the time at each
  * tenth. */
 double bench_handle(wp_store *store, size_t count, unsigned threads, int64_t marks[11]);
+/* The same from another queue. */
+double bench_handle_from(wp_store *store, wp_source source, size_t count, unsigned threads,
+                         int64_t marks[11]);
 /* The same by plain statements: claim a batch, then end it; or in one transaction. */
 double bench_handle_raw(const char *path, size_t count, size_t batch, bool together, bool rows,
                         int64_t marks[11]);
+
+/* How late handlers were. */
+enum { BENCH_LATE_MAX = 400000 };
+typedef struct bench_late {
+    _Atomic size_t count;
+    double ms[BENCH_LATE_MAX];
+} bench_late;
+/* By any thread; dies if it is early. */
+void bench_late_add(bench_late *late, int64_t us);
+void bench_late_report(bench_late *late, const char *group, const char *name);
 
 /* Children: run with `--child NAME ARGUMENTS`. */
 int bench_child_latency(char **arguments);

@@ -9,9 +9,9 @@
 
 #include "bench.h"
 
-static json_t *run_child(const char *name, const char *first, const char *second)
+static json_t *run_child(const char *name, const char *first, const char *second, const char *third)
 {
-    const char *const arguments[] = {"/proc/self/exe", "--child", name, first, second, NULL};
+    const char *const arguments[] = {"/proc/self/exe", "--child", name, first, second, third, NULL};
     int out = -1;
     int64_t pid = bench_spawn(&out, arguments);
     char *text = bench_collect(pid, out);
@@ -65,7 +65,7 @@ static void measure_memory(const char *name, size_t count, size_t payload, doubl
     bench_progress("memory: %s", name);
     bench_db_new(&db);
     bench_load_sized(&db, count, payload);
-    object = run_child("memory", db.path, text);
+    object = run_child("memory", db.path, text, NULL);
     bench_report_aim("memory", name, "MiB", number_of(object, "peak"), 0, aim);
     json_decref(object);
     bench_db_drop(&db);
@@ -120,8 +120,11 @@ int bench_child_idle(char **arguments)
     (void)sqlite3_auto_extension((void (*)(void))watch_connection);
     bench_db_open(&db, arguments[0]);
     bench_ok(wp_worker_new(&worker, db.store, NULL, &err), err, "worker");
-    bench_ok(wp_worker_handle(worker, WP_SOURCE_OUTBOX, BENCH_TOPIC, no_op, NULL, NULL, &err), err,
-             "handler");
+    for (int source = WP_SOURCE_OUTBOX; source <= WP_SOURCE_JOB; source++)
+        if (source == WP_SOURCE_OUTBOX || strcmp(arguments[2], "all") == 0)
+            bench_ok(
+                wp_worker_handle(worker, (wp_source)source, BENCH_TOPIC, no_op, NULL, NULL, &err),
+                err, "handler");
     bench_ok(wp_worker_start(worker, BENCH_CONCURRENCY, &err), err, "start");
     bench_sleep_us(10000000); /* the polls become rarer at first */
     cpu = bench_cpu_ms();
@@ -138,18 +141,56 @@ int bench_child_idle(char **arguments)
     return 0;
 }
 
-void bench_idle(void)
+/* Jobs and timers that are due tomorrow and later. */
+static void load_waiting(bench_db *db)
+{
+    enum { TIMERS = 10000, JOBS = 1000 };
+    wp_message *timer = NULL;
+    wp_error *err = NULL;
+    static const wp_message *timers[TIMERS];
+    static wp_id ids[TIMERS];
+    bench_ok(wp_message_new(&timer, BENCH_TOPIC, "", 0, &err), err, "message");
+    bench_ok(wp_message_set_delay_ms(timer, 86400000, &err), err, "delay");
+    for (int i = 0; i < TIMERS; i++)
+        timers[i] = timer;
+    bench_ok(wp_timer_schedule_many(ids, NULL, db->store, NULL, timers, TIMERS, &err), err,
+             "schedule");
+    wp_message_free(timer);
+    for (int i = 0; i < JOBS; i++) {
+        wp_job *job = NULL;
+        char name[32];
+        (void)snprintf(name, sizeof name, "job %d", i);
+        bench_ok(wp_job_new(&job, name, BENCH_TOPIC, "", 0, &err), err, "job");
+        bench_ok(wp_job_set_schedule(job, "0 0 1 1 *", NULL, &err), err, "schedule");
+        bench_ok(wp_job_put(db->store, job, &err), err, "put");
+        wp_job_free(job);
+    }
+}
+
+static void measure_idle(const char *what, bool waiting)
 {
     bench_db db;
     json_t *object;
-    bench_heading("An idle worker");
-    bench_progress("idle: wait and see");
+    char name[64];
+    bench_progress("%s: wait and see", what);
     bench_db_new(&db);
-    object = run_child("idle", db.path, bench_opt.full ? "30" : "10");
-    bench_report_one("idle", "processor time", "ms/minute", number_of(object, "cpu"));
-    bench_report_one("idle", "statements, on all its connections", "1/minute",
-                     number_of(object, "statements"));
-    bench_report_one("idle", "polls among them", "1/minute", number_of(object, "polls"));
+    if (waiting)
+        load_waiting(&db);
+    object = run_child("idle", db.path, bench_opt.full ? "60" : "10", waiting ? "all" : "outbox");
+    (void)snprintf(name, sizeof name, "%s: processor time", what);
+    bench_report_one("idle", name, "ms/minute", number_of(object, "cpu"));
+    (void)snprintf(name, sizeof name, "%s: statements", what);
+    bench_report_one("idle", name, "1/minute", number_of(object, "statements"));
+    (void)snprintf(name, sizeof name, "%s: polls among them", what);
+    bench_report_one("idle", name, "1/minute", number_of(object, "polls"));
     json_decref(object);
     bench_db_drop(&db);
+}
+
+void bench_idle(void)
+{
+    bench_heading("An idle worker");
+    bench_note("on all its connections; waiting: 10,000 timers and 1,000 jobs that are due later");
+    measure_idle("outbox", false);
+    measure_idle("all queues, waiting", true);
 }

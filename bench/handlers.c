@@ -26,15 +26,20 @@ static wp_outcome handle(wp_delivery *delivery, void *user)
 
 double bench_handle(wp_store *store, size_t count, unsigned threads, int64_t marks[11])
 {
+    return bench_handle_from(store, WP_SOURCE_OUTBOX, count, threads, marks);
+}
+
+double bench_handle_from(wp_store *store, wp_source source, size_t count, unsigned threads,
+                         int64_t marks[11])
+{
     run self = {.count = count, .marks = marks};
     wp_error *err = NULL;
     int64_t started;
     int64_t took;
     int64_t acked = 0;
     bench_ok(wp_worker_new(&self.worker, store, NULL, &err), err, "worker");
-    bench_ok(
-        wp_worker_handle(self.worker, WP_SOURCE_OUTBOX, BENCH_TOPIC, handle, &self, NULL, &err),
-        err, "handler");
+    bench_ok(wp_worker_handle(self.worker, source, BENCH_TOPIC, handle, &self, NULL, &err), err,
+             "handler");
     started = bench_now_us();
     if (marks)
         marks[0] = started;

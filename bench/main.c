@@ -21,6 +21,9 @@ static const struct {
     {"python", bench_python, "a worker in Python, end to end"},
     {"dotnet", bench_dotnet, "a worker in .NET, end to end"},
     {"go", bench_go, "a worker in Go, end to end"},
+    {"timers", bench_timers, "100,000 timers that are due, and how punctual they are"},
+    {"jobs", bench_jobs, "10,000 recurring jobs: runs a second, and how late they are"},
+    {"cron", bench_cron, "the next occurrence of an expression, beside Cronos"},
     {"latency", bench_latency, "from the commit to the handler"},
     {"finished", bench_finished, "finished messages that are kept"},
     {"cleanup", bench_cleanup, "finished messages that are removed meanwhile"},
@@ -39,7 +42,7 @@ static const struct {
     int arguments;
 } children[] = {{"latency", bench_child_latency, 4},
                 {"memory", bench_child_memory, 2},
-                {"idle", bench_child_idle, 2},
+                {"idle", bench_child_idle, 3},
                 {"stores", bench_child_stores, 4}};
 
 static int run_child(int argc, char **argv)
@@ -55,7 +58,7 @@ static int usage(FILE *file)
 {
     (void)fputs(
         "waypost_bench [NAME...] [--full] [--rounds N] [--json FILE] [--python PROGRAM]\n"
-        "              [--dotnet HANDLERS.DLL] [--go PROGRAM] [--peers DIRECTORY]\n"
+        "              [--dotnet HANDLERS.DLL] [--go PROGRAM] [--cronos DLL] [--peers DIRECTORY]\n"
         "\n"
         "  --full      1,000,000 finished messages, more samples of latency, half a minute idle\n"
         "  --rounds N  take N samples of each figure (1 to 50), 5 by default\n"
@@ -97,6 +100,8 @@ static int read_options(int argc, char **argv, bool chosen[BENCHMARKS])
             bench_opt.dotnet = argv[++i];
         } else if (value && strcmp(argv[i], "--go") == 0) {
             bench_opt.go = argv[++i];
+        } else if (value && strcmp(argv[i], "--cronos") == 0) {
+            bench_opt.cronos = argv[++i];
         } else if (value && strcmp(argv[i], "--peers") == 0) {
             bench_opt.peers = argv[++i];
         } else {

@@ -49,7 +49,7 @@ static void bind_constants(bench_raw *raw)
     bench_bind_text(raw->finish, ":worker", "bench");
 }
 
-void bench_raw_open(bench_raw *raw, const char *path, size_t batch)
+static void open_raw(bench_raw *raw, const char *path, size_t batch, const wp__sql_id ids[4])
 {
     static const wp__sql_names names = {.schema = "infra", .outbox = "outbox", .inbox = "inbox"};
     wp__sql_set *set = NULL;
@@ -65,13 +65,27 @@ void bench_raw_open(bench_raw *raw, const char *path, size_t batch)
     bench_ok(wp__sql_set_style(set, WP_PARAM_NAMED, &err), err, "statements");
     raw->begin = bench_prepare(raw->db, "BEGIN IMMEDIATE");
     raw->commit = bench_prepare(raw->db, "COMMIT");
-    raw->enqueue = prepare(raw->db, set, WP__SQL_OUTBOX_ENQUEUE);
-    raw->claim = prepare(raw->db, set, WP__SQL_OUTBOX_CLAIM);
-    raw->read = prepare(raw->db, set, WP__SQL_OUTBOX_READ_CLAIMED);
-    raw->finish = prepare(raw->db, set, WP__SQL_OUTBOX_FINISH);
+    raw->enqueue = prepare(raw->db, set, ids[0]);
+    raw->claim = prepare(raw->db, set, ids[1]);
+    raw->read = prepare(raw->db, set, ids[2]);
+    raw->finish = prepare(raw->db, set, ids[3]);
     wp__sql_set_free(set);
     bind_constants(raw);
     bench_rows_open(raw);
+}
+
+void bench_raw_open(bench_raw *raw, const char *path, size_t batch)
+{
+    static const wp__sql_id ids[] = {WP__SQL_OUTBOX_ENQUEUE, WP__SQL_OUTBOX_CLAIM,
+                                     WP__SQL_OUTBOX_READ_CLAIMED, WP__SQL_OUTBOX_FINISH};
+    open_raw(raw, path, batch, ids);
+}
+
+void bench_raw_open_timers(bench_raw *raw, const char *path, size_t batch)
+{
+    static const wp__sql_id ids[] = {WP__SQL_TIMER_ENQUEUE, WP__SQL_TIMER_CLAIM,
+                                     WP__SQL_TIMER_READ_CLAIMED, WP__SQL_TIMER_FINISH};
+    open_raw(raw, path, batch, ids);
 }
 
 void bench_raw_close(bench_raw *raw)

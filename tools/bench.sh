@@ -41,6 +41,8 @@ if command -v dotnet >/dev/null; then
     tools/dotnet.sh --build >/dev/null
     dotnet build bench/dotnet -c Release -v quiet --nologo >/dev/null
     others=(--dotnet build/dotnet/artifacts/bin/Handlers/release/Handlers.dll)
+    dotnet build bench/cronos -c Release -v quiet --nologo >/dev/null
+    others+=(--cronos build/dotnet/artifacts/bin/CronosNext/release/CronosNext.dll)
 fi
 (. tools/go_env.sh && cd bench/go && go build -o ../../build/bench/handlers .)
 others+=(--go build/bench/handlers)
