@@ -402,7 +402,7 @@ static wp_status round_once(wp__part *part, int64_t *deadline, bool *did, wp_err
     size_t count = 0;
     size_t claimed = 0;
     bool empty = false;
-    const int64_t now = wp__worker_now(part->worker);
+    int64_t now = wp__worker_now(part->worker);
     bool reconnected = !wp__conn_is_sound(part->pump_conn);
     wp_status st;
     *did = false;
@@ -418,6 +418,7 @@ static wp_status round_once(wp__part *part, int64_t *deadline, bool *did, wp_err
     if ((st = wp__jobs_tick(part, now, deadline, err)) != WP_OK ||
         (st = wp__part_clean(part, now, deadline, err)) != WP_OK)
         return st;
+    now = wp__worker_now(part->worker); /* the runs that were just made are due by now */
     wp__mutex_lock(&part->worker->mutex);
     group = choose_group(part, now, &count, deadline);
     wp__mutex_unlock(&part->worker->mutex);
