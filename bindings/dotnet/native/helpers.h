@@ -130,6 +130,14 @@ static wp_status wpn_job_run_list(wp_job_runs **out, wp_store *store, const char
                            limit, err);
 }
 
+static wp_status wpn_join_list(wp_joins **out, wp_store *store, const char *grouping_key,
+                               const wp_joins *after, int64_t limit, wp_error **err)
+{
+    const size_t count = after ? wp_joins_count(after) : 0;
+    return wp_join_list(out, store, grouping_key,
+                        count > 0 ? wp_joins_at(after, count - 1) : NULL, limit, err);
+}
+
 /* What every queue has, by its wp_source. */
 typedef struct wpn_queue {
     wp_status (*claim)(wp_claim **, wp_store *, const wp_id *, const char *const *, size_t, int64_t,
@@ -249,6 +257,8 @@ wp_status wpn_timer_list(wp_timers **out, wp_store *store, const char *correlati
                          const wp_timers *after, int64_t limit, wp_error **err);
 wp_status wpn_job_run_list(wp_job_runs **out, wp_store *store, const char *name,
                            const wp_job_runs *before, int64_t limit, wp_error **err);
+wp_status wpn_join_list(wp_joins **out, wp_store *store, const char *grouping_key,
+                        const wp_joins *after, int64_t limit, wp_error **err);
 wp_status wpn_claim(wp_claim **out, wp_store *store, wp_source queue, const wp_id *owner,
                     const char *const *topics, size_t topic_count, int64_t batch, int64_t lease_ms,
                     wp_error **err);

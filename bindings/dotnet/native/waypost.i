@@ -57,6 +57,11 @@ HANDLE(wp_jobs, JobsHandle)
 HANDLE(wp_job_runs, JobRunsHandle)
 HANDLE(wp_lease_info, LeaseInfoHandle)
 HANDLE(wp_lease, LeaseHandle)
+HANDLE(wp_join, JoinHandle)
+HANDLE(wp_join_info, JoinInfoHandle)
+HANDLE(wp_joins, JoinsHandle)
+HANDLE(wp_join_members, JoinMembersHandle)
+PASS(const wp_join_info *, const void *, nint)
 
 /* Pointers that handles lend, and that only the handle layer touches. */
 PASS(const wp_received *, const void *, nint)
@@ -116,10 +121,12 @@ PASS(wp_conn *, void *, nint)
 %ignore wp_timers_at;
 %ignore wp_timer_list;
 %ignore wp_job_run_list;
+%ignore wp_join_list;
 
 %ignore wp_id; /* WpId in C# */
 %ignore WP_DELAY_MS_MAX; /* more than an int: SWIG writes it as one */
 %ignore WP_TIME_US_MAX;
+%ignore WP_JOIN_WAIT_TOPIC; /* a text */
 
 #define WAYPOST_SWIG
 %include <waypost/base.h>
@@ -139,4 +146,5 @@ PASS(wp_conn *, void *, nint)
 %include <waypost/timer.h>
 %include <waypost/job.h>
 %include <waypost/lease.h>
+%include <waypost/join.h>
 %include "helpers.h"

@@ -44,6 +44,11 @@ public sealed class NewOutboxMessage
     /// <summary>While an unfinished message with this key is there, an enqueue is a duplicate.</summary>
     public string? UniqueKey { get; init; }
 
+    /// <summary>The joins that it becomes a member of as it is enqueued, up to 16; of the outbox only. The
+    /// enqueue throws <see cref="NotFoundException"/> if there is no such join, and
+    /// InvalidOperationException if it is over.</summary>
+    public IReadOnlyCollection<Guid>? Joins { get; init; }
+
     /// <summary>Carried to the handler; `traceparent` among them, for tracing.</summary>
     public IReadOnlyDictionary<string, string>? Headers { get; init; }
 }

@@ -35,6 +35,7 @@ public sealed class WaypostStore : IDisposable
         Outbox = new Outbox(_handle, Engine);
         Inbox = new Inbox(_handle, Engine);
         Scheduler = new SchedulerClient(_handle, Engine);
+        Joins = new Joins(_handle, Engine);
         Leases = new Leases(_handle, Engine, wp_lease_kind.WP_LEASE_EXCLUSIVE, logger);
         Semaphores = new Leases(_handle, Engine, wp_lease_kind.WP_LEASE_SHARED, logger);
     }
@@ -87,6 +88,9 @@ public sealed class WaypostStore : IDisposable
 
     /// <summary>Timers and jobs.</summary>
     public ISchedulerClient Scheduler { get; }
+
+    /// <summary>Joins: messages that are steps of one thing.</summary>
+    public IJoins Joins { get; }
 
     /// <summary>Leases: what one may hold at a time.</summary>
     public ILeases Leases { get; }

@@ -71,7 +71,7 @@ public abstract class ConnectionTests(Engine engine) : IDisposable
     /// <summary>All other calls that join a transaction, which is ended then.</summary>
     protected async Task JoinWithAllAsync(DbConnection connection, IsolationLevel isolation, bool commit)
     {
-        (IInbox inbox, ISchedulerClient scheduler) = (Bed.Store.Inbox, Bed.Store.Scheduler);
+        (IInbox inbox, ISchedulerClient scheduler, IJoins joins) = (Bed.Store.Inbox, Bed.Store.Scheduler, Bed.Store.Joins);
         Guid owner = WaypostStore.NewId();
         foreach (string id in new[] { "ack", "abandon", "fail" })
             await inbox.EnqueueAsync("claimed", "src", id, "");
@@ -80,6 +80,7 @@ public abstract class ConnectionTests(Engine engine) : IDisposable
         Guid moved = await scheduler.ScheduleTimerAsync("t", "2", Bed.Now + Bed.Second);
         await inbox.CheckAsync(new("dead", "src"));
         await inbox.MarkDeadAsync("dead", "src");
+        Guid step = await Outbox.EnqueueAsync("step", ""), join, open = await joins.StartJoinAsync(1);
         var hashed = new InboxKey("once", "src") { Consumer = "c", Hash = new byte[] { 0, 255, 1 } };
         await using (DbTransaction transaction = await connection.BeginTransactionAsync(isolation))
         {
@@ -103,6 +104,18 @@ public abstract class ConnectionTests(Engine engine) : IDisposable
             await Bed.Store.Semaphores.SetLimitAsync("n", 1, transaction);
             Assert.True((await Bed.Store.Semaphores.AcquireOnceAsync("n", "r", Bed.Patience, transaction)).Granted);
             Assert.True(await Bed.Store.Semaphores.ReleaseAsync("n", "r", 0, transaction));
+            join = await joins.StartJoinAsync(new NewJoin(3)
+            {
+                GroupingKey = "\U0001f600",
+                Metadata = "m",
+                Timeout = Bed.Second,
+                OnSuccess = new("over", "\U0001f600"),
+            }, transaction);
+            Guid member = (await Outbox.EnqueueAsync(new("step", "") { Joins = [join, open] }, transaction)).Id;
+            Assert.True(await joins.AttachMessageToJoinAsync(join, step, transaction));
+            Assert.Equal(2, await joins.ReportStepsCompletedAsync(join, [step, member], transaction));
+            Assert.False(await joins.ReportStepFailedAsync(join, step, transaction));
+            Assert.True(await joins.CancelJoinAsync(open, transaction));
             if (commit)
                 await transaction.CommitAsync();
             else
@@ -119,6 +132,9 @@ public abstract class ConnectionTests(Engine engine) : IDisposable
         Assert.Equal(commit ? ["2", "3"] : [],
                      (await scheduler.Timers.ClaimAsync(owner, Bed.Patience, 10)).Select(m => m.Payload).Order(StringComparer.Ordinal));
         Assert.Equal(!commit, (await Bed.Store.Leases.AcquireOnceAsync("n", "you", Bed.Second)).Granted);
+        JoinInfo? started = await joins.FindJoinAsync(join);
+        Assert.Equal(commit ? ("\U0001f600", 2) : (null, null), (started?.GroupingKey, started?.CompletedSteps));
+        Assert.Equal(commit ? JoinStatus.Cancelled : JoinStatus.Open, (await joins.GetJoinAsync(open)).Status);
     }
 
     protected async Task WriteWithEntityFrameworkAsync(Action<DbContextOptionsBuilder> configure, bool commit)

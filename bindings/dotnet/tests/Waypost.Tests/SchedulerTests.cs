@@ -653,6 +653,8 @@ public abstract class JobTests(Engine engine) : IDisposable
         });
         await worker.StopAsync(Bed.Patience);
         Assert.Equal([CancelReason.Requested], reasons);
+        Assert.Equal(JobRunStatus.Cancelled, (await Scheduler.GetJobRunAsync(runs)).Status);
+        Assert.Empty(await Scheduler.JobRuns.ListDeadLettersAsync());
     }
 
     // scenario: RUN-011

@@ -17,8 +17,9 @@ namespace Microsoft.Extensions.DependencyInjection;
 public static class WaypostServices
 {
     /// <summary>Add a store, its <see cref="IOutbox"/>, <see cref="IInbox"/>,
-    /// <see cref="ISchedulerClient"/>, <see cref="ILeases"/> and <see cref="ISemaphores"/>, and a worker for the handlers that are
-    /// added to what this returns. All of it starts and stops with the host.</summary>
+    /// <see cref="ISchedulerClient"/>, <see cref="IJoins"/>, <see cref="ILeases"/> and <see cref="ISemaphores"/>, and a
+    /// worker for the handlers that are added to what this returns. All of it starts and stops with the
+    /// host.</summary>
     public static WaypostBuilder AddWaypost(
         this IServiceCollection services, Action<WaypostOptions>? configure = null)
     {
@@ -30,6 +31,7 @@ public static class WaypostServices
         services.TryAddSingleton(provider => provider.GetRequiredService<WaypostStore>().Outbox);
         services.TryAddSingleton(provider => provider.GetRequiredService<WaypostStore>().Inbox);
         services.TryAddSingleton(provider => provider.GetRequiredService<WaypostStore>().Scheduler);
+        services.TryAddSingleton(provider => provider.GetRequiredService<WaypostStore>().Joins);
         services.TryAddSingleton(provider => provider.GetRequiredService<WaypostStore>().Leases);
         services.TryAddSingleton(provider => provider.GetRequiredService<WaypostStore>().Semaphores);
         services.TryAddSingleton<WorkerService>();

@@ -50,6 +50,11 @@ internal sealed unsafe class MessageHandle : Handle
             Failure.Check(Native.wp_message_set_delay_ms(this, Times.ToMs(delay), &error), error);
         if (message.ExpiresAtUtc is { } expires)
             Failure.Check(Native.wp_message_set_expires_us(this, Times.ToUs(expires), &error), error);
+        foreach (Guid join in message.Joins ?? [])
+        {
+            WpId id = join;
+            Failure.Check(Native.wp_message_add_join(this, &id, &error), error);
+        }
         if (message.Headers is null)
             return;
         foreach ((string name, string value) in message.Headers)

@@ -65,6 +65,9 @@ internal sealed unsafe partial class StoreHandle
         return operation;
     }
 
+    /// <summary>No ids are not NULL.</summary>
+    public static WpId[] Pinnable(WpId[] ids) => ids.Length == 0 ? new WpId[1] : ids;
+
     private static byte[]? TextOf(wpn_finishing how, string? text) =>
         how == wpn_finishing.WPN_ACK ? Utf8.OptionalName("worker", text) : Utf8.Reason(text);
 
@@ -140,8 +143,7 @@ internal readonly struct Claimed
     public long[]? ClaimNumbers { get; }
     public nuint Count => (nuint)Ids.Length;
 
-    /// <summary>The ids; none is not NULL.</summary>
-    public WpId[] Pinnable => Ids.Length == 0 ? new WpId[1] : Ids;
+    public WpId[] Pinnable => StoreHandle.Pinnable(Ids);
 }
 
 /// <summary>An array of C texts; null stands for all.</summary>
