@@ -149,6 +149,15 @@ func execute(ctx context.Context, on Execer, begin func() (*operation, error),
 	}
 }
 
+// changed is execute for an operation whose result is a number of rows.
+func changed(ctx context.Context, on Execer, begin func() (*operation, error)) (count int, err error) {
+	err = execute(ctx, on, begin, func(op *operation) error {
+		count = op.count()
+		return nil
+	})
+	return count, err
+}
+
 // executeOn is execute where the app has to lend a connection.
 func executeOn(ctx context.Context, on Execer, begin func() (*operation, error),
 	result func(*operation) error) error {

@@ -20,6 +20,7 @@ type Message struct {
 	Due           time.Time         // hide it until then
 	Delay         time.Duration     // hide it for so long, by the database's clock; not with Due
 	Expires       time.Time         // from then on it is failed instead of handled
+	Joins         []ID              // of which it is a member, of the outbox alone: up to 16
 }
 
 // NewMessage makes a message of a topic and a payload, which may be a string.

@@ -142,6 +142,16 @@ func idOf(id C.wp_id) ID { return *(*ID)(unsafe.Pointer(&id)) }
 
 func (id *ID) c() *C.wp_id { return (*C.wp_id)(unsafe.Pointer(id)) }
 
+// cIDs is C's view of ids, never NULL.
+func cIDs(ids []ID) (*C.wp_id, C.size_t) {
+	if len(ids) == 0 {
+		return &noIDs, 0
+	}
+	return ids[0].c(), C.size_t(len(ids))
+}
+
+var noIDs C.wp_id
+
 // Version is the core's version, "major.minor.patch".
 func Version() string { return C.GoString(C.wp_version()) }
 
@@ -350,6 +360,7 @@ func newMessage(m *Message) (*C.wp_message, error) {
 	if e != nil {
 		return nil, e
 	}
+	joins, joinCount := cIDs(m.Joins)
 	var (
 		set               C.int
 		due, delay, until C.int64_t
@@ -371,7 +382,7 @@ func newMessage(m *Message) (*C.wp_message, error) {
 		err *C.wp_error
 	)
 	status := C.wpg_message_new(&out, bytesOf(texts), C.size_t(len(m.Headers)), bytesOf(m.Payload),
-		C.size_t(len(m.Payload)), set, due, delay, until, &err)
+		C.size_t(len(m.Payload)), set, due, delay, until, joins, joinCount, &err)
 	return out, failed(status, err)
 }
 

@@ -56,7 +56,7 @@ static inline const char *wpg_text(const char **at)
 static inline wp_status wpg_message_new(wp_message **out, const char *texts, size_t headers,
                                         const char *payload, size_t payload_len, int set,
                                         int64_t due_us, int64_t delay_ms, int64_t expires_us,
-                                        wp_error **err)
+                                        const wp_id *joins, size_t join_count, wp_error **err)
 {
     wp_message *m = NULL;
     wp_status st = wp_message_new(&m, wpg_text(&texts), payload, payload_len, err);
@@ -76,6 +76,8 @@ static inline wp_status wpg_message_new(wp_message **out, const char *texts, siz
         const char *name = wpg_text(&texts);
         st = wp_message_set_header(m, name, wpg_text(&texts), err);
     }
+    for (size_t i = 0; i < join_count && st == WP_OK; i++)
+        st = wp_message_add_join(m, &joins[i], err);
     if (st == WP_OK)
         *out = m;
     else
@@ -138,6 +140,40 @@ static inline wp_status wpg_dead_filter_new(wp_dead_filter **out, const char *te
         *out = filter;
     else
         wp_dead_filter_free(filter);
+    return st;
+}
+
+/* ---- joins ---- */
+
+enum { WPG_DEADLINE = 1, WPG_TIMEOUT = 2 };
+
+/* Make a join. `texts`: grouping key, metadata; "": none. `set`: which time is given. */
+static inline wp_status wpg_join_new(wp_join **out, int64_t expected, const char *texts,
+                                     int fail_if_any, const wp_message *success,
+                                     const wp_message *failure, int set, int64_t deadline_us,
+                                     int64_t timeout_ms, wp_error **err)
+{
+    wp_join *join = NULL;
+    const char *grouping_key = wpg_text(&texts), *metadata = wpg_text(&texts);
+    wp_status st = wp_join_new(&join, expected, err);
+    if (st == WP_OK)
+        st = wp_join_set_grouping_key(join, grouping_key, err);
+    if (st == WP_OK)
+        st = wp_join_set_metadata(join, *metadata ? metadata : NULL, err);
+    if (st == WP_OK)
+        st = wp_join_set_fail_if_any(join, fail_if_any, err);
+    if (st == WP_OK)
+        st = wp_join_set_success(join, success, err);
+    if (st == WP_OK)
+        st = wp_join_set_failure(join, failure, err);
+    if (st == WP_OK && (set & WPG_DEADLINE))
+        st = wp_join_set_deadline_us(join, deadline_us, err);
+    if (st == WP_OK && (set & WPG_TIMEOUT))
+        st = wp_join_set_timeout_ms(join, timeout_ms, err);
+    if (st == WP_OK)
+        *out = join;
+    else
+        wp_join_free(join);
     return st;
 }
 

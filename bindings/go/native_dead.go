@@ -51,8 +51,7 @@ func newFilter(filter *DeadFilter) (*C.wp_dead_filter, error) {
 	if wanted != nil && len(wanted) == 0 {
 		wanted = []ID{NewID()} // nobody's: to the core, no ids mean any
 	}
-	ids := claims{ids: wanted, numbers: make([]int64, len(wanted))}
-	first, _, count := ids.c()
+	first, count := cIDs(wanted)
 	var (
 		out *C.wp_dead_filter
 		err *C.wp_error

@@ -120,18 +120,25 @@ func (o *operation) feed(values []any) error {
 func (o *operation) arrivals() ([]Arrival, error) {
 	results := make([]Arrival, o.count())
 	for i := range results {
-		var (
-			id    C.wp_id
-			err   *C.wp_error
-			index = C.size_t(i)
-		)
-		if status := C.wp_op_result_id(&id, o.op, index, &err); status != C.WP_OK {
-			return nil, failed(status, err)
+		id, err := o.id(i)
+		if err != nil {
+			return nil, err
 		}
-		results[i] = Arrival{idOf(id), InboxState(C.wp_op_result_found(o.op, index)),
+		index := C.size_t(i)
+		results[i] = Arrival{id, InboxState(C.wp_op_result_found(o.op, index)),
 			C.wp_op_result_mismatch(o.op, index) != 0}
 	}
 	return results, nil
+}
+
+// id is the id of one of the results.
+func (o *operation) id(index int) (ID, error) {
+	var (
+		id  C.wp_id
+		err *C.wp_error
+	)
+	status := C.wp_op_result_id(&id, o.op, C.size_t(index), &err)
+	return idOf(id), failed(status, err)
 }
 
 func (o *operation) count() int { return int(C.wp_op_result_count(o.op)) }
@@ -139,14 +146,11 @@ func (o *operation) count() int { return int(C.wp_op_result_count(o.op)) }
 func (o *operation) enqueued() ([]Enqueued, error) {
 	results := make([]Enqueued, o.count())
 	for i := range results {
-		var (
-			id  C.wp_id
-			err *C.wp_error
-		)
-		if status := C.wp_op_result_id(&id, o.op, C.size_t(i), &err); status != C.WP_OK {
-			return nil, failed(status, err)
+		id, err := o.id(i)
+		if err != nil {
+			return nil, err
 		}
-		results[i] = Enqueued{idOf(id), C.wp_op_result_duplicate(o.op, C.size_t(i)) != 0}
+		results[i] = Enqueued{id, C.wp_op_result_duplicate(o.op, C.size_t(i)) != 0}
 	}
 	return results, nil
 }

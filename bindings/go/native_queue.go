@@ -143,10 +143,8 @@ type claims struct {
 }
 
 func (c *claims) c() (*C.wp_id, *C.int64_t, C.size_t) {
-	if len(c.ids) == 0 {
-		return (&ID{}).c(), nil, 0
-	}
-	return c.ids[0].c(), (*C.int64_t)(&c.numbers[0]), C.size_t(len(c.ids))
+	ids, count := cIDs(c.ids)
+	return ids, (*C.int64_t)(unsafe.SliceData(c.numbers)), count
 }
 
 type how C.wpg_how

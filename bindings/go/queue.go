@@ -63,17 +63,7 @@ func (q Queue) end(ctx context.Context, on Execer, e *ending) (int, error) {
 	if on == nil {
 		return q.finish(e)
 	}
-	return q.changed(ctx, on, func() (*operation, error) { return q.finishOp(e) })
-}
-
-// changed runs an operation whose result is a number of rows.
-func (q Queue) changed(ctx context.Context, on Execer,
-	begin func() (*operation, error)) (count int, err error) {
-	err = execute(ctx, on, begin, func(op *operation) error {
-		count = op.count()
-		return nil
-	})
-	return count, err
+	return changed(ctx, on, func() (*operation, error) { return q.finishOp(e) })
 }
 
 // Ack finishes messages as done, in the app's transaction if on is not nil, and returns how many

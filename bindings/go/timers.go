@@ -36,7 +36,7 @@ func (t Timers) Cancel(ctx context.Context, on Execer, id ID) (bool, error) {
 	if on == nil {
 		return t.cancel(id)
 	}
-	count, err := t.changed(ctx, on, func() (*operation, error) { return t.cancelOp(id) })
+	count, err := changed(ctx, on, func() (*operation, error) { return t.cancelOp(id) })
 	return count > 0, err
 }
 
@@ -49,7 +49,7 @@ func (t Timers) Reschedule(ctx context.Context, on Execer, id ID, due time.Time)
 	if on == nil {
 		return t.reschedule(id, due)
 	}
-	count, err := t.changed(ctx, on, func() (*operation, error) { return t.rescheduleOp(id, due) })
+	count, err := changed(ctx, on, func() (*operation, error) { return t.rescheduleOp(id, due) })
 	return count > 0, err
 }
 
