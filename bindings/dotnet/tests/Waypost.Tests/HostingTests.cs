@@ -366,6 +366,8 @@ public sealed class HostingTests : IDisposable
             ["Waypost:Worker:BackoffJitter"] = "0.5",
             ["Waypost:Worker:CleanupInterval"] = "00:00:30",
             ["Waypost:Settings:log.level"] = "error",
+            ["Waypost:CronOverrides:report"] = "0 4 * * *",
+            ["Waypost:CronOverrides:tidy"] = "0 4 * *", // no expression
         });
         builder.Services.AddWaypost(builder.Configuration.GetSection("Waypost"), options => options.Worker.Name = "by code");
         using IHost host = builder.Build();
@@ -382,6 +384,10 @@ public sealed class HostingTests : IDisposable
         Assert.Contains("CleanupInterval", Assert.Throws<ArgumentException>(
             () => one.Handle("a", (_, _) => Task.CompletedTask, tooShort)).Message);
         await host.StartAsync(); // without handlers: only the outbox
+        await store.Scheduler.CreateOrUpdateJobAsync("report", "report", "0 3 * * *");
+        await store.Scheduler.CreateOrUpdateJobAsync("tidy", "tidy", "0 3 * * *");
+        Assert.Equal("0 4 * * *", (await store.Scheduler.GetJobAsync("report")).Cron);
+        Assert.Equal("0 3 * * *", (await store.Scheduler.GetJobAsync("tidy")).Cron);
         await store.Outbox.EnqueueAsync("a", "1");
         await host.StopAsync();
         Assert.Equal(0, await _bed.CountAsync()); // another schema
@@ -485,6 +491,7 @@ public sealed class HostingTests : IDisposable
         HealthReportEntry entry = (await health.CheckHealthAsync()).Entries["waypost"];
         Assert.Equal(HealthStatus.Healthy, entry.Status);
         Assert.Equal(0L, entry.Data["ready"]);
+        Assert.True((TimeSpan)entry.Data["latency"] > TimeSpan.Zero);
         await _bed.Outbox.EnqueueAsync("created", "1", dueTimeUtc: DateTimeOffset.UnixEpoch);
         entry = (await health.CheckHealthAsync()).Entries["waypost"];
         Assert.Equal(HealthStatus.Degraded, entry.Status);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+using System.Diagnostics;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Diagnostics.HealthChecks;
 
@@ -13,6 +14,7 @@ internal sealed class WaypostHealthCheck(IServiceProvider services, TimeSpan? ma
         try
         {
             WaypostStore store = services.GetRequiredService<WaypostStore>();
+            long begin = Stopwatch.GetTimestamp();
             TopicStats outbox = await TotalAsync(store.Outbox, cancellationToken).ConfigureAwait(false);
             TopicStats[] all =
             [
@@ -22,6 +24,7 @@ internal sealed class WaypostHealthCheck(IServiceProvider services, TimeSpan? ma
                 await TotalAsync(store.Scheduler.JobRuns, cancellationToken).ConfigureAwait(false),
             ];
             Dictionary<string, object> data = Data(store, outbox);
+            data["latency"] = Stopwatch.GetElapsedTime(begin); // of all that was read
             (data["inboxReady"], data["timersReady"], data["jobRunsReady"]) =
                 (all[1].Ready, all[2].Ready, all[3].Ready);
             TimeSpan oldest = all.Max(queue => queue.OldestReadyAge);
