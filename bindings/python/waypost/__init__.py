@@ -64,7 +64,8 @@ from waypost.router import Router
 from waypost.schedule import Schedule
 from waypost.store import Store, deploy
 from waypost.timers import Timers
-from waypost.worker import Candidate, Counters, Worker
+from waypost._select import Candidate
+from waypost.worker import Counters, Worker
 
 __all__ = [
     "ArgumentError",

@@ -19,7 +19,8 @@ from waypost.jobs import Jobs
 from waypost.outbox import Outbox
 from waypost.store import Store, make_config, worker_options
 from waypost.timers import Timers
-from waypost.worker import Selector, Worker
+from waypost._select import Selector
+from waypost.worker import Worker
 
 #: Stores by their ids: each a URL, or options as for Store.open(), `url` among them.
 Stores = Mapping[str, Union[str, Mapping[str, OptionValue]]]

@@ -22,7 +22,8 @@ from waypost._registered import Registered
 from waypost.lease import Lease, Leases, Semaphore, Semaphores
 from waypost.outbox import Outbox
 from waypost.timers import Timers
-from waypost.worker import Selector, Worker
+from waypost._select import Selector
+from waypost.worker import Worker
 from waypost._text import Duration
 
 

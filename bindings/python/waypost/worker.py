@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
-import concurrent.futures
-import contextvars
 import functools
-import inspect
-import logging
 import os
 import signal
 import threading
@@ -24,7 +19,6 @@ from typing import (
     List,
     Mapping,
     Optional,
-    Set,
     Tuple,
     Type,
     TypeVar,
@@ -32,12 +26,13 @@ from typing import (
 )
 
 from waypost import _handle, errors
-from waypost._handler import Handler, check_handler, output_of, program_of, reason_of
-from waypost._log import LOGGER, logged
-from waypost._runner import LoopThread, Runner
+from waypost._handler import Handler, check_handler, program_of
+from waypost._run import WAIT_MS, Manual, Run, inside, runs
+from waypost._runner import LoopThread
+from waypost._select import Selector, select_by
 from waypost._signals import StopOnSignal
 from waypost._text import Duration, to_ms
-from waypost.delivery import Cancel, Deferred, Delivery, delay_to_ms
+from waypost.delivery import Deferred, Delivery
 from waypost.job import Job
 from waypost.message import QueueKind
 
@@ -45,54 +40,12 @@ if TYPE_CHECKING:
     from waypost.router import Router
     from waypost.store import Store
 
-@dataclass(frozen=True)
-class Candidate:
-    """A store that has messages for the next free handler."""
-
-    store_id: str
-    #: How many messages of it are claimed and wait.
-    ready: int
-    #: How many of its messages are with handlers.
-    running: int
-
-
-#: Chooses whose message goes to the next free handler: the id of one of the candidates, or None for
-#: whichever. Called on several threads at once.
-Selector = Callable[[List[Candidate]], Optional[str]]
-
-
-def _select_by(selector: Selector) -> _handle.Select:
-    """A selector as the core calls it. One that fails leaves the choice to the core."""
-
-    def select(rows: List[Tuple[str, int, int]]) -> int:
-        try:
-            chosen = selector([Candidate(*row) for row in rows])
-        except Exception:
-            LOGGER.exception("the selector failed")
-            chosen = None
-        ids = [row[0] for row in rows]
-        return ids.index(chosen) if chosen in ids else len(ids)
-
-    return select
-
-
 Result = Optional[Deferred]
 #: Handles a delivery: a function or an `async def` function. To return None is success.
 HandlerFunction = Callable[[Delivery], Union[Result, Awaitable[Result]]]
 F = TypeVar("F", bound=HandlerFunction)
 #: Handles a run of a job; what it returns is the run's output.
 J = TypeVar("J", bound=Callable[[Delivery], object])
-
-# The longest wait inside the core: signals are seen, and the core's log is written, in between.
-_WAIT_MS = 200
-_WAIT_LONG_MS = 10_000
-_EXIT_SECONDS = 2.0
-_JOBS = QueueKind.JOBS.value
-
-#: The worker whose handler is running in this context.
-_inside: contextvars.ContextVar[Optional[Worker]] = contextvars.ContextVar(
-    "waypost_worker", default=None
-)
 
 
 @dataclass(frozen=True)
@@ -113,203 +66,6 @@ class Counters:
     polls: int = 0
     wakes: int = 0
     errors: int = 0
-
-
-class _Run:
-    """One run of a worker, from its start to its stop: threads, loop, and a core worker."""
-
-    def __init__(
-        self,
-        worker: Worker,
-        core: _handle.Worker[Delivery],
-        loop: Optional[asyncio.AbstractEventLoop],
-    ) -> None:
-        self.worker = worker
-        self.core = core
-        self.functions: Dict[Tuple[int, str], Handler] = {
-            (handler.queue.value, handler.topic): handler for handler in worker._handlers
-        }
-        self.context = contextvars.copy_context()
-        self.context.run(_inside.set, worker)
-        self.loop = loop
-        self.runner: Optional[Runner] = None
-        self.threads: List[threading.Thread] = []
-        self.fatal: Optional[BaseException] = None
-        self.ended = threading.Event()  # stopped, with all that belongs to it
-        self._lock = threading.Lock()
-        self._then: List[Callable[[], None]] = []
-
-    # ---- threads ----------------------------------------------------------------------------
-
-    def start(self, threads: int) -> None:
-        with_async = any(handler.is_async for handler in self.functions.values())
-        if with_async:
-            self.async_runner()
-        for number in range(threads):
-            wait_ms = _WAIT_MS if number == 0 else _WAIT_LONG_MS
-            self._thread(f"waypost-{number}", self._pull_on_thread, wait_ms)
-
-    def _thread(self, name: str, function: Callable[..., None], *arguments: object) -> None:
-        thread = threading.Thread(target=function, args=arguments, name=name, daemon=True)
-        thread.start()
-        self.threads.append(thread)  # now that it can be joined
-
-    def _pull_on_thread(self, wait_ms: int) -> None:
-        try:
-            self.pull(wait_ms)
-        except BaseException as error:
-            self.fail(error)
-
-    def pull(self, wait_ms: int) -> None:
-        """Handle deliveries on this thread until the worker is stopped."""
-        functions = self.functions
-        context = self.context
-        puller = self.core.puller()
-        next_delivery, done = puller.next, puller.done
-        try:
-            while True:
-                delivery = next_delivery(wait_ms)
-                if isinstance(delivery, int):
-                    if delivery == _handle.STOPPED:
-                        return
-                    continue
-                handler = functions.get((delivery._source, delivery.topic))
-                if handler is None or handler.function is None:
-                    delivery.retry("no handler for the topic")
-                elif handler.is_async:
-                    self.async_runner().post(delivery, handler.function)
-                else:
-                    try:
-                        result = context.copy().run(handler.function, delivery)
-                    except BaseException as error:
-                        self.finish(delivery, None, error)
-                        del error
-                    else:
-                        if result is None:
-                            done(delivery)
-                        elif inspect.isawaitable(result):
-                            self.async_runner().post(delivery, handler.function, result)
-                        else:
-                            self.finish(delivery, result, None)
-                        del result
-                del delivery
-        finally:
-            puller.close()
-
-    # ---- outcomes ---------------------------------------------------------------------------
-
-    def finish(self, delivery: Delivery, result: object, error: Optional[BaseException]) -> None:
-        """Finish a delivery: what its handler returned, or raised."""
-        self.worker._finish(delivery, result, error)
-        if error is not None and not isinstance(error, (Exception, asyncio.CancelledError)):
-            self.fail(error)
-
-    def fail(self, error: BaseException) -> None:
-        """Stop the worker, and have run() or stop() raise this."""
-        if self.fatal is None:
-            self.fatal = error
-        self.worker._stop_soon(self)
-
-    def raise_fatal(self) -> None:
-        fatal, self.fatal = self.fatal, None
-        if fatal is not None:
-            raise fatal
-
-    # ---- async ------------------------------------------------------------------------------
-
-    def async_runner(self) -> Runner:
-        """Made when the first async handler needs it."""
-        runner = self.runner
-        if runner is None:
-            with self._lock:
-                if self.runner is None:
-                    loop = self.loop or self.worker._private_loop()
-                    self.runner = Runner(loop, self.context, self.finish)
-                    self._thread("waypost-cancel", self._watch, self.runner)
-                runner = self.runner
-        return runner
-
-    def _watch(self, runner: Runner) -> None:
-        """Pass cancellations on to tasks, and notice a loop that was closed."""
-        while True:
-            status, key = self.core.next_cancelled(_WAIT_MS)
-            if status == _handle.STOPPED:
-                return
-            if runner.closed:
-                runner.give_back()
-                LOGGER.error("the event loop was closed while the worker ran: it stops")
-                self.worker._stop_soon(self)
-                return
-            if status == _handle.OK:
-                runner.cancel(key)
-            elif status != _handle.TIMEOUT:
-                time.sleep(_WAIT_MS / 1000)
-
-    # ---- the end ----------------------------------------------------------------------------
-
-    def stop(self, seconds: float) -> int:
-        """Stop by the deadline; returns how many deliveries were abandoned."""
-        timer = self._cancel_in_time(seconds)
-        try:
-            abandoned = self.core.stop(int(seconds * 1000))
-            if self.runner is not None:
-                self.runner.cancel_all()
-            self._join(1.0 if abandoned == 0 else 0.1)
-            return abandoned
-        finally:
-            if timer is not None:
-                timer.cancel()
-            self._end()
-
-    def _cancel_in_time(self, seconds: float) -> Optional[threading.Timer]:
-        """Tasks that do not end by themselves are cancelled early enough to clean up."""
-        runner = self.runner
-        if runner is None:
-            return None
-        if runner.closed:
-            runner.give_back()
-            return None
-        timer = threading.Timer(seconds * 0.8, runner.cancel_all)
-        timer.daemon = True
-        timer.start()
-        return timer
-
-    def _join(self, seconds: float) -> None:
-        """Wait for threads that are about to end; those in a handler that goes on are left."""
-        deadline = time.monotonic() + seconds
-        for thread in list(self.threads):
-            if thread is not threading.current_thread():
-                thread.join(max(0.0, deadline - time.monotonic()))
-
-    def _end(self) -> None:
-        self.worker._ended(self)
-        with self._lock:
-            then, self._then = self._then, []
-            self.ended.set()
-        for function in then:
-            function()
-
-    def when_ended(self, function: Callable[[], None]) -> None:
-        """Call the function on some thread once the run has ended."""
-        with self._lock:
-            if not self.ended.is_set():
-                self._then.append(function)
-                return
-        function()
-
-
-_runs: Set[_Run] = set()  # under way
-
-
-@atexit.register
-def _stop_at_exit() -> None:
-    """Threads must not run into the interpreter's end."""
-    for run in list(_runs):
-        if run.core.pid == os.getpid():
-            try:
-                run.stop(min(run.worker._stop_seconds, _EXIT_SECONDS))
-            except errors.Error:
-                pass
 
 
 class Worker:
@@ -343,7 +99,7 @@ class Worker:
         self._selector = selector
         self._added: List[Tuple[Store, str]] = []
         self._lock = threading.RLock()
-        self._run: Optional[_Run] = None
+        self._run: Optional[Run] = None
         self._loop_thread: Optional[LoopThread] = None
         self._counted: Dict[str, int] = {}
         self._concurrency = int(
@@ -536,7 +292,7 @@ class Worker:
         with StopOnSignal(stop, signal.SIGTERM, signal.SIGINT) as signals:
             try:
                 run.start(self._thread_count() - 1)
-                run.pull(_WAIT_MS)
+                run.pull(WAIT_MS)
                 while not run.ended.wait(1.0):
                     pass
             except BaseException as error:
@@ -578,7 +334,7 @@ class Worker:
             await self._run_on_loop(run, ended)
         run.raise_fatal()
 
-    async def _run_on_loop(self, run: _Run, ended: asyncio.Future[None]) -> None:
+    async def _run_on_loop(self, run: Run, ended: asyncio.Future[None]) -> None:
         try:
             run.start(self._thread_count())
             await asyncio.shield(ended)
@@ -632,7 +388,7 @@ class Worker:
         if run is None or self._pid != os.getpid():
             return self._stopped_already()
         seconds = self._timeout(timeout)
-        if _inside.get() is self:
+        if inside.get() is self:
             self._stop_soon(run, seconds)
             return 0
         result: List[int] = []
@@ -675,7 +431,7 @@ class Worker:
         deadline = None if timeout is None else time.monotonic() + self._timeout(timeout)
         puller = run.core.puller()
         while True:
-            wait_ms = _WAIT_MS
+            wait_ms = WAIT_MS
             if deadline is not None:
                 wait_ms = min(wait_ms, max(0, round((deadline - time.monotonic()) * 1000)))
             delivery = puller.next(wait_ms)
@@ -719,7 +475,7 @@ class Worker:
     def _new_core(self) -> _handle.Worker[Delivery]:
         core = self._store._new_worker(self._options, Delivery)
         if self._selector is not None:
-            core.set_selector(_select_by(self._selector))
+            core.set_selector(select_by(self._selector))
         for store, id in self._added:
             core.add_store(store._handle, id)
         for handler in self._handlers:
@@ -729,7 +485,7 @@ class Worker:
     def _register(self, core: _handle.Worker[Delivery], handler: Handler) -> None:
         dispatch = None
         if handler.function is not None:
-            dispatch = functools.partial(_Manual.dispatch, handler)
+            dispatch = functools.partial(Manual.dispatch, handler)
         core.handle(handler.queue, handler.topic, dispatch)
         for key, value in handler.options.items():
             core.topic_set(handler.queue, handler.topic, key, value)
@@ -753,7 +509,7 @@ class Worker:
 
     def _begin(
         self, loop: Optional[asyncio.AbstractEventLoop], pulled: bool = False
-    ) -> _Run:
+    ) -> Run:
         self._check_process()
         with self._lock:
             if self._run is not None:
@@ -768,19 +524,19 @@ class Worker:
                     raise errors.StateError(
                         f"topic {handler.topic!r} has no handler: it is for next()"
                     )
-            run = _Run(self, self._prepared_core(), loop)
+            run = Run(self, self._prepared_core(), loop)
             self._core = None
             self._run = run
-            _runs.add(run)
+            runs.add(run)
             return run
 
-    def _begin_pulled(self) -> _Run:
+    def _begin_pulled(self) -> Run:
         self._register_jobs()
         return self._begin(None, pulled=True)
 
-    def _ended(self, run: _Run) -> None:
+    def _ended(self, run: Run) -> None:
         """Called once or more when a run has ended."""
-        _runs.discard(run)
+        runs.discard(run)
         with self._lock:
             if self._run is not run:
                 return
@@ -805,7 +561,7 @@ class Worker:
 
     def _stopped_already(self) -> int:
         """Nothing runs; in a forked child what runs is the parent's."""
-        if self._pid == os.getpid() and _inside.get() is not self:
+        if self._pid == os.getpid() and inside.get() is not self:
             self._close_loop()
         return 0
 
@@ -815,16 +571,16 @@ class Worker:
         if thread is not None:
             thread.close()
 
-    def _must_not_wait(self, run: _Run) -> bool:
+    def _must_not_wait(self, run: Run) -> bool:
         """Inside a handler, or on the loop that handlers need to finish."""
-        if _inside.get() is self:
+        if inside.get() is self:
             return True
         try:
             return run.loop is not None and asyncio.get_running_loop() is run.loop
         except RuntimeError:
             return False
 
-    def _stop(self, run: _Run, seconds: float) -> int:
+    def _stop(self, run: Run, seconds: float) -> int:
         """Stop on a thread of its own, so that a signal can be seen meanwhile."""
         result: List[int] = []
         thread = self._stop_soon(run, seconds, result)
@@ -833,7 +589,7 @@ class Worker:
         return result[0] if result else 0
 
     def _stop_soon(
-        self, run: _Run, seconds: Optional[float] = None, result: Optional[List[int]] = None
+        self, run: Run, seconds: Optional[float] = None, result: Optional[List[int]] = None
     ) -> threading.Thread:
         def stop() -> None:
             abandoned = run.stop(self._stop_seconds if seconds is None else seconds)
@@ -845,7 +601,7 @@ class Worker:
         return thread
 
     @staticmethod
-    def _ended_future(run: _Run) -> asyncio.Future[None]:
+    def _ended_future(run: Run) -> asyncio.Future[None]:
         """A future on the running loop for the end of a run."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
@@ -863,7 +619,7 @@ class Worker:
         run.when_ended(tell)
         return future
 
-    async def _stop_patiently(self, run: _Run, ended: asyncio.Future[None]) -> None:
+    async def _stop_patiently(self, run: Run, ended: asyncio.Future[None]) -> None:
         """Stop although the task was cancelled; hurry if it is cancelled again."""
         self._stop_soon(run)
         while not ended.done():
@@ -872,82 +628,8 @@ class Worker:
             except asyncio.CancelledError:
                 self._stop_soon(run, 0.0)
 
-    def _finish(
-        self, delivery: Delivery, result: object, error: Optional[BaseException]
-    ) -> Optional[int]:
-        """Finish a delivery; returns the outcome, None if it was deferred."""
-        outcome: int = _handle.DONE
-        reason: Optional[str] = None
-        delay_ms = 0
-        if error is None and result is not None and delivery._source == _JOBS:
-            result = self._keep_output(delivery, result)
-        if error is not None:
-            outcome, reason, delay_ms = self._outcome_of(delivery, error)
-        elif isinstance(result, Deferred):
-            return None
-        elif result is not None:
-            outcome = _handle.FAILED
-            reason = f"the handler returned a {type(result).__name__}, not None"
-            LOGGER.error("handler of topic %r: %s", delivery.topic, reason)
-        try:
-            delivery._finish(outcome, reason, delay_ms)
-        except errors.Error as refused:  # finished by the handler, lost or stopped: as it should
-            LOGGER.debug("topic %r: the outcome does not count: %s", delivery.topic, refused)
-        return outcome
-
-    @staticmethod
-    def _keep_output(delivery: Delivery, result: object) -> object:
-        """Store what the handler of a run returned, and give what is left of the result. The run has
-        succeeded, whatever that is."""
-        if isinstance(result, Deferred):
-            return result
-        output = output_of(result)
-        try:
-            if output is not None:
-                delivery._set_output(output)
-        except (errors.StateError, errors.LeaseLostError, errors.StoppedError) as refused:
-            LOGGER.debug("job %r: the output does not count: %s", delivery.topic, refused)
-        except errors.Error as bad:
-            LOGGER.warning("job %r: the output is left out: %s", delivery.topic, bad)
-        return None
-
-    def _outcome_of(
-        self, delivery: Delivery, error: BaseException
-    ) -> tuple[int, Optional[str], int]:
-        if isinstance(error, errors.Reject):
-            return _handle.REJECT, error.reason or None, 0
-        if isinstance(error, errors.Release):
-            return _handle.RELEASE, None, 0
-        if isinstance(error, errors.Retry):
-            try:
-                delay_ms = delay_to_ms(error.delay)
-                if not 0 <= delay_ms <= _handle.DELAY_MS_MAX:
-                    raise errors.RangeError(f"delay is {error.delay}")
-                return _handle.RETRY, error.reason or None, delay_ms
-            except errors.Error as bad:
-                LOGGER.error("handler of topic %r: bad Retry: %s", delivery.topic, bad)
-                return _handle.RETRY, error.reason or None, 0
-        if isinstance(error, (errors.Cancelled, asyncio.CancelledError)):
-            why = delivery.cancel_reason
-            if why is Cancel.STOP:  # it did as it was told, and is not to blame
-                return _handle.RELEASE, None, 0
-            name = why.name.lower().replace("_", " ") if why else "by itself"
-            return _handle.RETRY, f"cancelled: {name}", 0
-        reason = reason_of(error)
-        if LOGGER.isEnabledFor(logging.ERROR):
-            LOGGER.error(
-                "handler of topic %r failed, message %s, attempt %d: %s",
-                delivery.topic,
-                delivery.id,
-                delivery.attempt,
-                reason,
-                exc_info=(type(error), error, error.__traceback__),
-            )
-            logged(delivery.id)
-        return _handle.FAILED, reason, 0
-
-    def _manual(self, loop: Optional[asyncio.AbstractEventLoop]) -> _Manual:
-        return _Manual(self, loop)
+    def _manual(self, loop: Optional[asyncio.AbstractEventLoop]) -> Manual:
+        return Manual(self, loop)
 
     def __del__(self, getpid: Any = os.getpid) -> None:
         thread: Optional[LoopThread] = getattr(self, "_loop_thread", None)
@@ -957,70 +639,3 @@ class Worker:
     def __repr__(self) -> str:
         state = "running" if self.running else "not running"
         return f"<waypost.Worker on {self._store!r}, {state}>"
-
-
-class _Manual:
-    """drain() and step(): the core calls handlers on the thread that asked for it."""
-
-    _current: contextvars.ContextVar[_Manual] = contextvars.ContextVar("waypost_manual")
-
-    def __init__(self, worker: Worker, loop: Optional[asyncio.AbstractEventLoop]) -> None:
-        self._worker = worker
-        self._loop = loop
-        self._context = contextvars.copy_context()
-        self._fatal: Optional[BaseException] = None
-
-    def __enter__(self) -> _handle.Worker[Delivery]:
-        self._worker._check_process()
-        self._worker._register_jobs()
-        with self._worker._lock:
-            if self._worker._run is not None:
-                raise errors.StateError("drain and step are for a worker that is not running")
-            core = self._worker._prepared_core()
-        self._token = self._current.set(self)
-        self._context.run(_inside.set, self._worker)
-        return core
-
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
-        self._current.reset(self._token)
-        if self._fatal is not None:
-            raise self._fatal
-
-    @staticmethod
-    def dispatch(handler: Handler, delivery: Delivery) -> int:
-        """Called by the core, inside drain() or step() of this thread."""
-        return _Manual._current.get()._handle(handler, delivery)
-
-    def _handle(self, handler: Handler, delivery: Delivery) -> int:
-        result: object = None
-        error: Optional[BaseException] = None
-        try:
-            if self._fatal is not None:
-                raise errors.Retry("drain() was interrupted", delay=1.0)
-            result = self._context.copy().run(self._call, handler, delivery)
-        except BaseException as raised:
-            error = raised
-            if not isinstance(raised, (Exception, asyncio.CancelledError)):
-                self._fatal = raised
-        outcome = self._worker._finish(delivery, result, error)
-        return int(_handle.DEFERRED) if outcome is None else outcome
-
-    def _call(self, handler: Handler, delivery: Delivery) -> object:
-        assert handler.function is not None
-        result = handler.function(delivery)
-        if not inspect.isawaitable(result):
-            return result
-
-        async def wait(result: Awaitable[object] = result) -> object:
-            return await result
-
-        loop = self._loop or self._worker._private_loop()
-        try:
-            return asyncio.run_coroutine_threadsafe(wait(), loop).result()
-        except concurrent.futures.CancelledError:
-            raise asyncio.CancelledError from None
