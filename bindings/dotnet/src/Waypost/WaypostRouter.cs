@@ -104,9 +104,9 @@ public sealed class WaypostRouter : IOutboxRouter, IInboxRouter, IDisposable
         IOutboxSelectionStrategy? strategy = null)
     {
         using ConfigHandle config = _options.Build(options, logger ?? _logger, _clock);
-        if (strategy is RoundRobinOutboxSelectionStrategy or DrainFirstOutboxSelectionStrategy)
+        bool drain = strategy is DrainFirstOutboxSelectionStrategy or DrainFirstInboxSelectionStrategy;
+        if (drain || strategy is RoundRobinOutboxSelectionStrategy or RoundRobinInboxSelectionStrategy)
         {
-            bool drain = strategy is DrainFirstOutboxSelectionStrategy;
             config.Set("worker.selection", drain ? "drain-first" : "round-robin");
             strategy = null;
         }

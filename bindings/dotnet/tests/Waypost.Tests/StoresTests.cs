@@ -147,7 +147,7 @@ public abstract class StoresTests : IDisposable
         Assert.Equal(2, _router.Count);
     }
 
-    private sealed class Found(params WaypostOptions[] stores) : IOutboxDatabaseDiscovery
+    private sealed class Found(params WaypostOptions[] stores) : IInboxDatabaseDiscovery
     {
         public volatile WaypostOptions[]? Stores = stores; // null: it fails
         public int Failed;
@@ -208,7 +208,7 @@ public abstract class StoresTests : IDisposable
     }
 
     // scenario: WRK-125
-    // proves: OBX-067, OBX-068, OBX-069
+    // proves: OBX-067, OBX-068, OBX-069, IBX-086, IBX-087, IBX-088
     [Fact]
     public async Task Selection_decides_whose_turn_it_is()
     {
@@ -217,6 +217,8 @@ public abstract class StoresTests : IDisposable
         await TakesTurnsAsync("aaasss", new OutboxWorkerOptions { DrainFirst = true }, null);
         await TakesTurnsAsync("asasas", null, new RoundRobinOutboxSelectionStrategy());
         await TakesTurnsAsync("aaasss", null, new DrainFirstOutboxSelectionStrategy());
+        await TakesTurnsAsync("asasas", null, new RoundRobinInboxSelectionStrategy());
+        await TakesTurnsAsync("aaasss", null, new DrainFirstInboxSelectionStrategy());
         await TakesTurnsAsync("aaasss", null, new PreferApp());
         await TakesTurnsAsync("asasas", null, new Fails());
     }
@@ -232,16 +234,21 @@ public abstract class StoresTests : IDisposable
         Assert.Equal(order, Order);
     }
 
-    // proves: OBX-067, OBX-075
+    // proves: OBX-067, OBX-075, IBX-086, IBX-093
     [Fact]
     public async Task Host_with_stores_or_discovery_routes_and_runs_one_worker()
     {
-        foreach (bool dynamic in new[] { false, true })
+        foreach ((bool dynamic, bool inbox) in new[] { (false, false), (true, false), (true, true) })
         {
             HostApplicationBuilder builder = Host.CreateEmptyApplicationBuilder(null);
-            builder.Services.AddSingleton<IOutboxDatabaseDiscovery>(new Found(_app, _side));
-            builder.Services.AddSingleton<IOutboxSelectionStrategy>(
-                new RoundRobinOutboxSelectionStrategy());
+            if (inbox)
+                builder.Services
+                    .AddSingleton<IInboxDatabaseDiscovery>(new Found(_app, _side))
+                    .AddSingleton<IInboxSelectionStrategy>(new DrainFirstInboxSelectionStrategy());
+            else
+                builder.Services
+                    .AddSingleton<IOutboxDatabaseDiscovery>(new Found(_app, _side))
+                    .AddSingleton<IOutboxSelectionStrategy>(new RoundRobinOutboxSelectionStrategy());
             WaypostBuilder waypost = dynamic
                 ? builder.Services.AddDynamicWaypost(TimeSpan.FromMilliseconds(10))
                 : builder.Services.AddWaypost([_app, _side]);
@@ -262,6 +269,20 @@ public abstract class StoresTests : IDisposable
             await host.StopAsync();
             Assert.Equal(["app", "side"], _seen.Select(one => one.Store).Order());
         }
+    }
+
+    // proves: IBX-086, IBX-093
+    [Fact]
+    public async Task Host_with_two_discoveries_or_strategies_does_not_guess()
+    {
+        HostApplicationBuilder builder = Host.CreateEmptyApplicationBuilder(null);
+        builder.Services
+            .AddSingleton<IOutboxDatabaseDiscovery>(new Found(_app))
+            .AddSingleton<IInboxDatabaseDiscovery>(new Found(_side));
+        builder.Services.AddDynamicWaypost();
+        using IHost host = builder.Build();
+        var error = await Assert.ThrowsAsync<InvalidOperationException>(() => host.StartAsync());
+        Assert.Contains("IInboxDatabaseDiscovery are both registered", error.Message);
     }
 }
 

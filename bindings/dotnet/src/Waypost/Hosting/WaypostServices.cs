@@ -56,8 +56,8 @@ public static class WaypostServices
     }
 
     /// <summary>Add several stores, an <see cref="IOutboxRouter"/> and an <see cref="IInboxRouter"/> that find them by their StoreIds, and
-    /// one worker for all of them. An <see cref="IOutboxSelectionStrategy"/> among the services decides
-    /// whose message is next.</summary>
+    /// one worker for all of them. An <see cref="IOutboxSelectionStrategy"/> or <see cref="IInboxSelectionStrategy"/>
+    /// among the services decides whose message is next.</summary>
     /// <param name="services">The services.</param>
     /// <param name="stores">Each with a Url and a StoreId of its own.</param>
     /// <param name="configure">Options of the worker.</param>
@@ -70,8 +70,8 @@ public static class WaypostServices
         return services.AddRouter(new StoreSource(list, null), configure);
     }
 
-    /// <summary>The same for stores that an <see cref="IOutboxDatabaseDiscovery"/> among the services
-    /// finds, again and again.</summary>
+    /// <summary>The same for stores that an <see cref="IOutboxDatabaseDiscovery"/> or
+    /// <see cref="IInboxDatabaseDiscovery"/> among the services finds, again and again.</summary>
     /// <param name="services">The services.</param>
     /// <param name="refreshInterval">The time between; null: 5 minutes.</param>
     /// <param name="configure">Options of the worker.</param>

@@ -52,7 +52,7 @@ internal sealed class WorkerService(
         {
             WaypostRouter router = Route(stores);
             create = logger => router.CreateWorker(
-                null, logger, services.GetService<IOutboxSelectionStrategy>());
+                null, logger, OneOf<IOutboxSelectionStrategy, IInboxSelectionStrategy>());
         }
         else
         {
@@ -92,9 +92,22 @@ internal sealed class WorkerService(
             router.Set(list);
         else
             _discovering = router.RunDiscoveryAsync(
-                services.GetRequiredService<IOutboxDatabaseDiscovery>(), stores.RefreshInterval,
-                _stopping.Token);
+                OneOf<IOutboxDatabaseDiscovery, IInboxDatabaseDiscovery>()
+                    ?? services.GetRequiredService<IOutboxDatabaseDiscovery>(), // says that there is none
+                stores.RefreshInterval, _stopping.Token);
         return router;
+    }
+
+    /// <summary>The service of either name. There is one worker, so it cannot heed two.</summary>
+    private TOutbox? OneOf<TOutbox, TInbox>() where TOutbox : class where TInbox : class, TOutbox
+    {
+        TOutbox? outbox = services.GetService<TOutbox>();
+        TInbox? inbox = services.GetService<TInbox>();
+        if (outbox is not null && inbox is not null && !ReferenceEquals(outbox, inbox))
+            throw new InvalidOperationException(
+                $"{typeof(TOutbox).Name} and {typeof(TInbox).Name} are both registered, and one worker serves"
+                + " the outbox and the inbox: register one of them");
+        return outbox ?? inbox;
     }
 
     /// <summary>Store the jobs that are in the code, if it may have any or had some: a program with a
