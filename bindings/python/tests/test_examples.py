@@ -36,3 +36,18 @@ def test_leader_one_of_three_processes_writes_and_dies(tmp_path: Path) -> None:
     lines = output("leader.py", tmp_path).splitlines()
     assert len(lines) == 4 and "was killed by kill -9" in lines[1] and "was asked to stop" in lines[2]
     assert int(lines[3].split()[0]) >= 3 and lines[3].endswith("leaders wrote, one after the other")
+
+
+# proves: JOIN-020, JOIN-022, JOIN-040, JOIN-050, JOIN-052, JOIN-060
+def test_fanout_counts_each_step_once_though_a_process_is_killed(tmp_path: Path) -> None:
+    lines = output("fanout.py", tmp_path).splitlines()
+    shares = lines.pop(3)
+    assert shares.startswith("steps by process: ")
+    assert sum(int(share.split()[-1]) for share in shares.split(",")) == 1000
+    assert int(lines.pop(3).split(": ")[1]) >= 10
+    assert lines == [
+        "order-7 has 1000 steps",
+        "process two was killed by kill -9 on the way",
+        "the join is COMPLETED: 1000 steps completed, 0 failed",
+        "1 message came after the last step: order-7 is done",
+    ]

@@ -42,6 +42,8 @@ from waypost.errors import (
 from waypost.inbox import Inbox, InboxCounters
 from waypost.job import Job, JobInfo, JobRun, Misfire, Overlap, RunStatus
 from waypost.jobs import Jobs, Runs
+from waypost.join import JoinInfo, JoinMember, JoinStatus, MemberStatus
+from waypost.joins import JOIN_WAIT, Joins
 from waypost.lease import Lease, LeaseCounters, Leases, Semaphore, Semaphores
 from waypost.message import (
     Arrival,
@@ -90,16 +92,22 @@ __all__ = [
     "InboxState",
     "Info",
     "InternalError",
+    "JOIN_WAIT",
     "Job",
     "JobInfo",
     "JobRun",
     "Jobs",
+    "JoinInfo",
+    "JoinMember",
+    "JoinStatus",
+    "Joins",
     "Lease",
     "LeaseCounters",
     "LeaseInfo",
     "LeaseLostError",
     "Leases",
     "ManualClock",
+    "MemberStatus",
     "Message",
     "Misfire",
     "NoMemoryError",

@@ -34,6 +34,8 @@ class Message:
     #: While an unfinished message with this key is in the outbox, an enqueue is a duplicate.
     unique_key: Optional[str] = None
     headers: Optional[Mapping[str, str]] = None
+    #: The joins that it is a member of, up to 16; the outbox's only.
+    joins: Sequence[uuid.UUID] = ()
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 """The outbox: messages written in the app's transaction, claimed and finished afterwards."""
 from __future__ import annotations
 
+import uuid
 from datetime import datetime
-from typing import Iterable, List, Mapping, Optional
+from typing import Iterable, List, Mapping, Optional, Sequence
 
 from waypost import _handle
 from waypost._text import Duration, Payload
@@ -32,6 +33,7 @@ class Outbox(MessageQueue):
         ordering_key: Optional[str] = None,
         unique_key: Optional[str] = None,
         headers: Optional[Mapping[str, str]] = None,
+        joins: Sequence[uuid.UUID] = (),
     ) -> Enqueued:
         """Enqueue a message.
 
@@ -39,9 +41,21 @@ class Outbox(MessageQueue):
         anything with a driver in waypost.drivers) the message belongs to the app's transaction on
         it, which stays the app's to commit or roll back. Errors of the statement are those of the
         app's driver. Without, the message is committed when this returns.
+
+        joins   the joins that it is a member of, up to 16. NotFoundError: there is no such join;
+                StateError: it is over
         """
         message = Message(
-            topic, payload, correlation_id, due, delay, expires, ordering_key, unique_key, headers
+            topic,
+            payload,
+            correlation_id,
+            due,
+            delay,
+            expires,
+            ordering_key,
+            unique_key,
+            headers,
+            joins,
         )
         return self.enqueue_many((message,), connection=connection)[0]
 
@@ -64,11 +78,21 @@ class Outbox(MessageQueue):
         ordering_key: Optional[str] = None,
         unique_key: Optional[str] = None,
         headers: Optional[Mapping[str, str]] = None,
+        joins: Sequence[uuid.UUID] = (),
     ) -> Enqueued:
         """enqueue() on an async connection (aiosqlite, SQLAlchemy's AsyncConnection and
         AsyncSession); without one, on a thread so that the event loop goes on."""
         message = Message(
-            topic, payload, correlation_id, due, delay, expires, ordering_key, unique_key, headers
+            topic,
+            payload,
+            correlation_id,
+            due,
+            delay,
+            expires,
+            ordering_key,
+            unique_key,
+            headers,
+            joins,
         )
         return (await self.enqueue_many_async((message,), connection=connection))[0]
 

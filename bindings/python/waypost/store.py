@@ -17,6 +17,7 @@ from waypost.config import Config, OptionValue, option_text
 from waypost.errors import ConfigError, Error
 from waypost.inbox import Inbox
 from waypost.jobs import Jobs
+from waypost.joins import Joins
 from waypost._lease_watch import Watcher
 from waypost._registered import Registered
 from waypost.lease import Lease, Leases, Semaphore, Semaphores
@@ -28,7 +29,7 @@ from waypost._text import Duration
 
 
 _PREFIXES = (
-    "store", "worker", "outbox", "inbox", "timer", "job", "lease", "schedule", "log",
+    "store", "worker", "outbox", "inbox", "timer", "job", "lease", "join", "schedule", "log",
 )
 # The remedy that the core's errors name, and its name here.
 _DEPLOY_IN_C = "the deploy call or the option store.deploy"
@@ -159,6 +160,11 @@ class Store:
     def jobs(self) -> Jobs:
         """The store's jobs. They keep the store alive."""
         return Jobs(self._handle, self)
+
+    @property
+    def joins(self) -> Joins:
+        """The store's joins. They keep the store alive."""
+        return Joins(self._handle, self)
 
     def lease(
         self,

@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import json
 from datetime import datetime
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence
 
 from waypost import errors
 from waypost._ffi import ffi, lib
-from waypost._handle.base import NULL, OK, call, error_from, id_of, optional_text, text_of
+from waypost._handle.base import (
+    NULL, OK, call, error_from, id_of, id_pointer, optional_text, text_of,
+)
 from waypost._text import encode, from_us, name_text, to_ms, to_us
 from waypost.message import Info, Message, QueueStats, Received, Stats, Status
 
@@ -57,6 +59,12 @@ def _message_fill(pointer: Any, message: Message) -> None:
         for name, value in message.headers.items():
             header = name_text("header name", name)
             call(lib.wp_message_set_header, pointer, header, name_text(f"header {name}", value))
+    if not isinstance(message.joins, Sequence) or isinstance(message.joins, (str, bytes)):
+        raise errors.ArgumentError(
+            f"joins must be a sequence of UUID, not {type(message.joins).__name__}"
+        )
+    for join in message.joins:
+        call(lib.wp_message_add_join, pointer, id_pointer("join", join))
 
 
 class Messages:

@@ -16,7 +16,7 @@ from waypost.message import Info, Message, QueueKind, QueueStats, Received
 T = TypeVar("T")
 
 
-class _Ids:
+class Ids:
     """Ids and claim numbers as C arrays."""
 
     __slots__ = ("ids", "claims", "count")
@@ -66,7 +66,7 @@ class DeadFilter(Handle):
         if times_us is not None:
             call(lib.wp_dead_filter_set_time_us, out[0], *times_us)
         if ids is not None:
-            array = _Ids(ids)
+            array = Ids(ids)
             call(lib.wp_dead_filter_set_ids, out[0], array.ids, array.count)
 
 
@@ -124,7 +124,7 @@ class Queue:
     ) -> int:
         """wp_..._ack and its like; `rest` is what follows the count."""
         changed = ffi.new("size_t *")
-        array = _Ids(ids, claims)
+        array = Ids(ids, claims)
         call(
             self.function(verb),
             changed,
@@ -147,7 +147,7 @@ class Queue:
         paramstyle: str,
         *rest: Any,
     ) -> Operation:
-        array = _Ids(ids, claims)
+        array = Ids(ids, claims)
         return self.operation(
             verb + "_op",
             paramstyle,
