@@ -241,6 +241,47 @@ size_t history_count(const char *path, char what)
     return found;
 }
 
+/* ---- handlers ----------------------------------------------------------------------------- */
+
+static void begin(wp_delivery *delivery, const fault_handling *h)
+{
+    history_write(h->history, 'b', wp_delivery_message(delivery));
+    parent_tell();
+}
+
+wp_outcome fault_handle(wp_delivery *delivery, void *user)
+{
+    const fault_handling *h = user;
+    begin(delivery, h);
+    fault_nap_us(fault_random(h->work_us));
+    return WP_OUTCOME_DONE;
+}
+
+wp_outcome fault_handle_once(wp_delivery *delivery, void *user)
+{
+    const fault_handling *h = user;
+    sqlite3 *db = app_open(h->path);
+    wp_conn *conn = NULL;
+    wp_error *err = NULL;
+    char insert[80];
+    wp_status st;
+    (void)snprintf(insert, sizeof insert, "INSERT INTO effects (number) VALUES (%s)",
+                   wp_received_payload(NULL, wp_delivery_message(delivery)));
+    begin(delivery, h);
+    MUST_OK(wp_conn_borrow_sqlite(&conn, h->store, db, &must_err));
+    app_exec(db, "BEGIN IMMEDIATE");
+    app_exec(db, insert);
+    fault_nap_us(fault_random(h->work_us));
+    st = wp_delivery_complete(delivery, conn, &err);
+    if (st != WP_OK && st != WP_E_LEASE_LOST && st != WP_E_STOPPED)
+        fault_die(__FILE__, __LINE__, wp_error_message(err));
+    wp_error_free(err);
+    app_exec(db, st == WP_OK ? "COMMIT" : "ROLLBACK");
+    wp_conn_free(conn);
+    (void)sqlite3_close(db);
+    return st == WP_OK ? WP_OUTCOME_DONE : WP_OUTCOME_RETRY;
+}
+
 /* ---- children ----------------------------------------------------------------------------- */
 
 child child_start(const char *name, const char *path, const char *argument)

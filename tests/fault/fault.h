@@ -132,6 +132,20 @@ event *history_read(size_t *count, const char *path);
 /* How many events of a kind there are. */
 size_t history_count(const char *path, char what);
 
+/* ---- handlers ----------------------------------------------------------------------------- */
+
+/* What the handlers of a child need; `user` is one. They write 'b' to the history and tell the parent. */
+typedef struct fault_handling {
+    wp_store *store;
+    const char *path; /* of the database */
+    int history;
+    unsigned work_us; /* at most: how long they take */
+} fault_handling;
+/* Done, without an effect. */
+wp_outcome fault_handle(wp_delivery *delivery, void *user);
+/* A row in the app's table effects and the end in one transaction of the app's. */
+wp_outcome fault_handle_once(wp_delivery *delivery, void *user);
+
 /* ---- children ----------------------------------------------------------------------------- */
 
 typedef struct child {

@@ -14,56 +14,16 @@ static const char brief[] =
     "worker.max_attempts=1000000";
 
 static int history;
-static const char *database;
 
 /* ---- the worker is killed ----------------------------------------------------------------- */
-
-static wp_outcome record(wp_delivery *delivery, void *user)
-{
-    (void)user;
-    history_write(history, 'b', wp_delivery_message(delivery));
-    parent_tell();
-    fault_nap_us(fault_random(HANDLE_US));
-    return WP_OUTCOME_DONE;
-}
-
-/* Its effect and the ack in one transaction of the app's. */
-static wp_outcome record_once(wp_delivery *delivery, void *user)
-{
-    wp_store *store = user;
-    sqlite3 *db = app_open(database);
-    wp_outcome outcome = WP_OUTCOME_DONE;
-    wp_conn *conn = NULL;
-    wp_error *err = NULL;
-    char insert[80];
-    wp_status st;
-    (void)snprintf(insert, sizeof insert, "INSERT INTO effects (number) VALUES (%s)",
-                   wp_received_payload(NULL, wp_delivery_message(delivery)));
-    history_write(history, 'b', wp_delivery_message(delivery));
-    parent_tell();
-    MUST_OK(wp_conn_borrow_sqlite(&conn, store, db, &must_err));
-    app_exec(db, "BEGIN IMMEDIATE");
-    app_exec(db, insert);
-    fault_nap_us(fault_random(HANDLE_US));
-    st = wp_delivery_complete(delivery, conn, &err);
-    if (st != WP_OK && st != WP_E_LEASE_LOST && st != WP_E_STOPPED)
-        fault_die(__FILE__, __LINE__, wp_error_message(err));
-    wp_error_free(err);
-    if (st != WP_OK)
-        outcome = WP_OUTCOME_RETRY;
-    app_exec(db, st == WP_OK ? "COMMIT" : "ROLLBACK");
-    wp_conn_free(conn);
-    (void)sqlite3_close(db);
-    return outcome;
-}
 
 static int play_worker(const char *path, const char *topic)
 {
     wp_store *store = fault_store(path, brief);
-    wp_worker *worker =
-        fault_worker(store, topic, strcmp(topic, "once") == 0 ? record_once : record, store);
-    database = path;
-    history = history_open(path);
+    fault_handling h = {
+        .store = store, .path = path, .history = history_open(path), .work_us = HANDLE_US};
+    wp_worker *worker = fault_worker(
+        store, topic, strcmp(topic, "once") == 0 ? fault_handle_once : fault_handle, &h);
     parent_tell();
     MUST_OK(wp_worker_start(worker, 2, &must_err));
     parent_await_end();
@@ -173,11 +133,12 @@ static int play_pair(const char *path, const char *other)
 {
     wp_store *store = fault_store(path, brief), *beside;
     wp_config *config = fault_config(other, brief);
-    wp_worker *worker = fault_worker(store, "any", record, NULL);
+    fault_handling h = {
+        .store = store, .path = path, .history = history_open(path), .work_us = HANDLE_US};
+    wp_worker *worker = fault_worker(store, "any", fault_handle, &h);
     MUST_OK(wp_config_set(config, "store.id", "beside", &must_err));
     MUST_OK(wp_store_open(&beside, config, &must_err));
     MUST_OK(wp_worker_add_store(worker, beside, NULL, &must_err));
-    history = history_open(path);
     parent_tell();
     MUST_OK(wp_worker_start(worker, 2, &must_err));
     parent_await_end();

@@ -17,9 +17,6 @@ static const char brief[] =
     "worker.poll_max_ms=5 worker.batch_size=4 worker.backoff_base_ms=1 worker.backoff_max_ms=1 "
     "worker.max_attempts=1000000";
 
-static int history;
-static const char *database;
-
 /* Let some children go on for a moment, and kill one of them. */
 static void kill_one(child *c)
 {
@@ -110,52 +107,17 @@ static void test_once_killed__between_any_two_steps__done_with_its_effect_or_not
 
 /* ---- workers ------------------------------------------------------------------------------ */
 
-/* Its effect and its end in one transaction of the app's. */
-static wp_outcome record_once(wp_delivery *delivery, void *user)
-{
-    sqlite3 *db = app_open(database);
-    wp_conn *conn = NULL;
-    wp_error *err = NULL;
-    char insert[80];
-    wp_status st;
-    (void)snprintf(insert, sizeof insert, "INSERT INTO effects VALUES (%s)",
-                   wp_received_payload(NULL, wp_delivery_message(delivery)));
-    history_write(history, 'b', wp_delivery_message(delivery));
-    parent_tell();
-    MUST_OK(wp_conn_borrow_sqlite(&conn, user, db, &must_err));
-    app_exec(db, "BEGIN IMMEDIATE");
-    app_exec(db, insert);
-    fault_nap_us(fault_random(NAP_US));
-    st = wp_delivery_complete(delivery, conn, &err);
-    if (st != WP_OK && st != WP_E_LEASE_LOST && st != WP_E_STOPPED)
-        fault_die(__FILE__, __LINE__, wp_error_message(err));
-    wp_error_free(err);
-    app_exec(db, st == WP_OK ? "COMMIT" : "ROLLBACK");
-    wp_conn_free(conn);
-    (void)sqlite3_close(db);
-    return st == WP_OK ? WP_OUTCOME_DONE : WP_OUTCOME_RETRY;
-}
-
-static wp_outcome record(wp_delivery *delivery, void *user)
-{
-    (void)user;
-    history_write(history, 'b', wp_delivery_message(delivery));
-    parent_tell();
-    fault_nap_us(fault_random(NAP_US));
-    return WP_OUTCOME_DONE;
-}
-
 /* Handles the inbox, or jobs. */
 static int play_worker(const char *path, const char *argument)
 {
     const bool inbox = strcmp(argument, "inbox") == 0;
     wp_store *store = fault_store(path, brief);
+    fault_handling h = {
+        .store = store, .path = path, .history = history_open(path), .work_us = NAP_US};
     wp_worker *worker = NULL;
-    database = path;
-    history = history_open(path);
     MUST_OK(wp_worker_new(&worker, store, NULL, &must_err));
     MUST_OK(wp_worker_handle(worker, inbox ? WP_SOURCE_INBOX : WP_SOURCE_JOB, "t",
-                             inbox ? record_once : record, store, NULL, &must_err));
+                             inbox ? fault_handle_once : fault_handle, &h, NULL, &must_err));
     parent_tell();
     MUST_OK(wp_worker_start(worker, 2, &must_err));
     parent_await_end();
