@@ -1,2 +1,4 @@
--- job_next_due: in how many us the next job is due, or null.
-SELECT min(j.next_due_at) - coalesce(CAST(:now AS bigint), CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint)) FROM {job} AS j WHERE j.next_due_at IS NOT NULL
+-- job_next_due: in how many us the next job is due, or null; 1: a job was last dealt with in the future.
+SELECT (SELECT min(j.next_due_at) FROM {job} AS j WHERE j.next_due_at IS NOT NULL) - n.now,
+       CASE WHEN EXISTS (SELECT 1 FROM {job} AS a WHERE a.fired_at > n.now) THEN 1 ELSE 0 END
+FROM (SELECT coalesce(CAST(:now AS bigint), CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint)) AS now) AS n

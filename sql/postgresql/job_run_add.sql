@@ -1,5 +1,5 @@
 -- job_run_add: a run of the job :number for the occurrence :occurrence (null: now, by hand), unless it has one.
--- status 1: skipped; 2: skipped if another one with its ordering key is unfinished.
+-- status 1: skipped; 2: skipped if another one with its ordering key is unfinished; 3: or if :batch are.
 WITH n AS (
     SELECT coalesce(CAST(:now AS bigint), CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint)) AS now
 ),
@@ -9,7 +9,10 @@ r AS (
            coalesce(CAST(:occurrence AS bigint), n.now), j.id, j.name, CAST(:occurrence AS bigint), j.options,
            CASE WHEN CAST(:status AS bigint) = 1 THEN CAST(:reason AS text)
                 WHEN CAST(:status AS bigint) = 2 AND EXISTS (
-                    SELECT 1 FROM {job_run_work} AS w WHERE w.ordering_key = CAST(:ordering_key AS text)) THEN CAST(:reason AS text) END
+                    SELECT 1 FROM {job_run_work} AS w WHERE w.ordering_key = CAST(:ordering_key AS text)) THEN CAST(:reason AS text)
+                WHEN CAST(:status AS bigint) = 3 AND (
+                    SELECT count(*) FROM (SELECT 1 FROM {job_run_work} AS w WHERE w.ordering_key = CAST(:ordering_key AS text)
+                                          LIMIT CAST(:batch AS bigint)) AS q) >= CAST(:batch AS bigint) THEN CAST(:reason AS text) END
     FROM {job} AS j CROSS JOIN n
     WHERE j.seq = CAST(:number AS bigint)
     ON CONFLICT (job_id, occurrence_at) WHERE occurrence_at IS NOT NULL DO NOTHING

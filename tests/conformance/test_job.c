@@ -533,6 +533,40 @@ static void test_overlap__while_a_run_is_unfinished__by_policy(void **state)
 
 enum { SCHEDULERS = 10, SECONDS = 16 };
 
+/* A clock is set, and set back when that was found to be wrong: what was made then is not made again, and
+ * nothing else is missed. */
+/* proves: JOB-005, JOB-006 */
+static void test_schedule__after_the_clock_was_ahead__goes_on_from_now(void **state)
+{
+    const int64_t day_ms = 24 * HOUR_MS;
+    bed *b = *state;
+    put(b, job_of("every", "* * * * *"));
+    put(b, job_of("changed", "* * * * *"));
+    put(b, job_of("off", "* * * * *"));
+    put(b, job_of("daily", "0 9 * * *"));
+    wpt_advance_ms(b->clock, MINUTE_MS);
+    assert_int_equal(schedule(b->store), 3);
+    wpt_advance_ms(b->clock, day_ms); /* each has a run for all that were missed; daily: today's */
+    assert_int_equal(schedule(b->store), 4);
+    (void)finish_all(b);
+    WPT_OK(wp_clock_jump_us(b->clock, -day_ms * 1000, WPT_ERR));
+    put(b, job_of("changed", "*/2 * * * *"));
+    WPT_OK(wp_job_set_enabled(b->store, "off", 0, WPT_ERR));
+    WPT_OK(wp_job_set_enabled(b->store, "off", 1, WPT_ERR));
+    assert_int_equal(schedule(b->store), 0);
+    assert_int_equal(next_of(b, "every"), 2 * MINUTE_US);
+    assert_int_equal(next_of(b, "changed"), 2 * MINUTE_US);
+    assert_int_equal(next_of(b, "off"), 2 * MINUTE_US);
+    assert_int_equal(next_of(b, "daily"), 60 * MINUTE_US);
+    wpt_advance_ms(b->clock, MINUTE_MS);
+    assert_int_equal(schedule(b->store), 3);
+    wpt_advance_ms(b->clock, HOUR_MS);
+    assert_int_equal(schedule(b->store), 3); /* daily has had its run */
+    wpt_advance_ms(b->clock, day_ms);
+    assert_int_equal(schedule(b->store), 4);
+    assert_int_equal(run_count(b, "daily"), 2);
+}
+
 typedef struct scheduler {
     wp_store *store;
     wp_clock *clock;
@@ -605,6 +639,42 @@ static void test_schedule__ten_schedulers_with_clocks_that_differ__the_planned_r
     }
     wpt_log_fini(&log);
     wpt_gate_fini(&gate);
+}
+
+/* ---- in the app's transaction --------------------------------------------------------------- */
+
+/* proves: JOB-001, JOB-009, BND-002 */
+static void test_lent__put_trigger_and_delete__count_with_the_apps_commit(void **state)
+{
+    bed *b = *state;
+    wp_job *job = job_of("j", "@daily");
+    wp_jobs *jobs = NULL;
+    wp_job_runs *runs = NULL;
+    int deleted = 9;
+    wp_id id;
+    for (int i = 0; i < 2; i++) { /* rolled back, and committed */
+        bed_exec(b, b->engine->begin);
+        WPT_OK(wp_job_put_in(b->store, b->conn, job, WPT_ERR));
+        WPT_OK(wp_job_get_in(&jobs, b->store, b->conn, "j", WPT_ERR)); /* the app sees it */
+        wp_jobs_free(jobs);
+        WPT_OK(wp_job_trigger_in(&id, b->store, b->conn, "j", WPT_ERR));
+        bed_exec(b, i ? b->engine->commit : b->engine->rollback);
+        WPT_STATUS(wp_job_get(&jobs, b->store, "j", WPT_ERR), i ? WP_OK : WP_E_NOT_FOUND);
+        WPT_STATUS(wp_job_run_get(&runs, b->store, &id, WPT_ERR), i ? WP_OK : WP_E_NOT_FOUND);
+    }
+    wp_jobs_free(jobs);
+    wp_job_runs_free(runs);
+    for (int i = 0; i < 2; i++) {
+        bed_exec(b, b->engine->begin);
+        WPT_OK(wp_job_delete_in(&deleted, b->store, b->conn, "j", WPT_ERR));
+        assert_int_equal(deleted, 1);
+        WPT_STATUS(wp_job_trigger_in(&id, b->store, b->conn, "j", WPT_ERR), WP_E_NOT_FOUND);
+        bed_exec(b, i ? b->engine->commit : b->engine->rollback);
+        WPT_STATUS(wp_job_get(&jobs, b->store, "j", WPT_ERR), i ? WP_E_NOT_FOUND : WP_OK);
+    }
+    wp_jobs_free(jobs);
+    wp_job_free(job);
+    assert_int_equal(finish_all(b), 0);
 }
 
 /* ---- runs --------------------------------------------------------------------------------- */
@@ -702,6 +772,66 @@ static void test_cancel__pending_run__ends_and_others_do_not(void **state)
 }
 
 /* Whoever is asked to end a run and dies over it does not get it run once more; a replay does. */
+/* Its job's retry policy holds too when it is finished or reaped by hand. */
+/* proves: JOB-013, JOB-015 */
+static void test_run__abandoned_and_reaped__by_its_jobs_policy(void **state)
+{
+    bed *b = *state;
+    wp_job *job = job_of("j", "@yearly");
+    const wp_id owner = wpt_owner(1);
+    size_t changed = 9;
+    wp_id id;
+    WPT_OK(wp_job_set_retry(job, 3, 20 * MINUTE_MS, 20 * MINUTE_MS, WPT_ERR));
+    put(b, job);
+    WPT_OK(wp_job_trigger(&id, b->store, "j", WPT_ERR));
+    wp_claim_free(claim_runs(b, 1));
+    wpt_advance_ms(b->clock, MINUTE_MS); /* the lease */
+    WPT_OK(wp_job_run_reap(&changed, b->store, WPT_ERR));
+    assert_int_equal(changed, 1);
+    wpt_advance_ms(b->clock, 5 * MINUTE_MS); /* much more than the store's first delay */
+    assert_int_equal(finish_all(b), 0);
+    wpt_advance_ms(b->clock, 15 * MINUTE_MS);
+    for (int i = 0; i < 2; i++) {
+        wp_claim *claim = claim_runs(b, 1);
+        assert_int_equal(wp_claim_count(claim), 1);
+        wp_claim_free(claim);
+        assert_int_equal(last_status(b, "j"), WP_RUN_RUNNING);
+        WPT_OK(
+            wp_job_run_abandon(&changed, b->store, NULL, &owner, &id, NULL, 1, 1, "no", WPT_ERR));
+        assert_int_equal(changed, 1);
+        wpt_advance_ms(b->clock, 1);
+    }
+    assert_int_equal(last_status(b, "j"), WP_RUN_FAILED);
+    assert_int_equal(finish_all(b), 0);
+}
+
+/* A run does not end, and the job is due each second: so many wait, and no more. */
+/* proves: JOB-012 */
+static void test_overlap__queue_behind_a_run_that_is_stuck__is_bounded(void **state)
+{
+    enum { MOST = 1000 };
+    bed *b = *state;
+    wp_job *job = job_of("j", "* * * * * *");
+    wp_outbox_stats *stats = NULL;
+    int64_t unfinished;
+    WPT_OK(wp_job_set_misfire(job, WP_MISFIRE_CATCH_UP, 60000, MOST, WPT_ERR));
+    put(b, job);
+    wpt_advance_ms(b->clock, 1000);
+    assert_int_equal(schedule(b->store), 1);
+    wp_claim_free(claim_runs(b, 1));
+    wpt_advance_ms(b->clock, 2 * MOST * INT64_C(1000));
+    assert_int_equal(schedule(b->store), MOST - 1);
+    wpt_advance_ms(b->clock, 1000);
+    assert_int_equal(schedule(b->store), 0);
+    assert_int_equal(last_status(b, "j"), WP_RUN_SKIPPED);
+    WPT_OK(wp_job_run_stats_read(&stats, b->store, 0, WPT_ERR));
+    unfinished = wp_outbox_stats_total(stats, WP_STAT_READY) +
+                 wp_outbox_stats_total(stats, WP_STAT_BLOCKED) +
+                 wp_outbox_stats_total(stats, WP_STAT_IN_PROGRESS);
+    wp_outbox_stats_free(stats);
+    assert_int_equal(unfinished, MOST);
+}
+
 /* scenario: RUN-010 */
 /* proves: JOB-008, JOB-015, DLQ-001 */
 static void test_cancel__of_a_run_whose_holder_died__ends_it_at_its_next_claim(void **state)
@@ -1158,10 +1288,14 @@ int main(void)
         BED_TEST(test_schedule__clocks_are_set__once_a_day_in_the_zone),
         BED_TEST(test_misfire__after_an_hour__by_policy),
         BED_TEST(test_overlap__while_a_run_is_unfinished__by_policy),
+        BED_TEST(test_schedule__after_the_clock_was_ahead__goes_on_from_now),
         BED_TEST(test_schedule__ten_schedulers_with_clocks_that_differ__the_planned_runs),
+        BED_TEST(test_lent__put_trigger_and_delete__count_with_the_apps_commit),
         BED_TEST(test_run__claim_and_what_ends_it__as_in_the_outbox),
         BED_TEST(test_purge__old_runs__go_and_others_stay),
         BED_TEST(test_cancel__pending_run__ends_and_others_do_not),
+        BED_TEST(test_run__abandoned_and_reaped__by_its_jobs_policy),
+        BED_TEST(test_overlap__queue_behind_a_run_that_is_stuck__is_bounded),
         BED_TEST(test_cancel__of_a_run_whose_holder_died__ends_it_at_its_next_claim),
         BED_TEST(test_worker__due_job__runs_and_its_history_tells),
         BED_TEST(test_worker__failing_run__is_retried_by_its_jobs_policy),

@@ -4,6 +4,8 @@
 #include "support/wpt.h"
 
 #include <sqlite3.h>
+#include <waypost/job.h>
+#include <waypost/timer.h>
 
 typedef struct ground {
     wp_clock *clock;
@@ -548,6 +550,129 @@ static void test_complete_op__no_row_changed__is_lease_lost(void **state)
     wp_worker_free(worker);
 }
 
+/* ---- jobs and timers ---------------------------------------------------------------------- */
+
+/* Drive it in the app's transaction, and free it. Returns its result count. */
+static size_t drive_whole(const ground *g, wp_op *op, wp_paramstyle style, const char *end)
+{
+    size_t count;
+    exec(g, "BEGIN IMMEDIATE");
+    drive(g->db, op, style);
+    exec(g, end);
+    count = wp_op_result_count(op);
+    wp_op_free(op);
+    return count;
+}
+
+static wp_op *put_op(const ground *g, const char *name)
+{
+    wp_job *job = NULL;
+    wp_op *op = NULL;
+    WPT_OK(wp_job_new(&job, name, "t", "p", 1, WPT_ERR));
+    WPT_OK(wp_job_set_schedule(job, "@daily", "Europe/Berlin", WPT_ERR));
+    WPT_OK(wp_job_put_op(&op, g->store, job, WPT_ERR));
+    wp_job_free(job); /* it was copied */
+    return op;
+}
+
+/* proves: JOB-001, JOB-009, BND-002 */
+static void test_job_ops__driven__count_with_the_hosts_transaction(void **state)
+{
+    const ground *g = *state;
+    wp_jobs *jobs = NULL;
+    wp_job_runs *runs = NULL;
+    wp_op *op = NULL;
+    wp_id id;
+    assert_int_equal(drive_whole(g, put_op(g, "j"), WP_PARAM_NAMED, "ROLLBACK"), 1);
+    WPT_STATUS(wp_job_get(&jobs, g->store, "j", WPT_ERR), WP_E_NOT_FOUND);
+    for (int i = 0; i < 2; i++) /* new, and as it is */
+        assert_int_equal(drive_whole(g, put_op(g, "j"), WP_PARAM_QMARK, "COMMIT"), 1);
+    WPT_OK(wp_job_get(&jobs, g->store, "j", WPT_ERR));
+    assert_string_equal(wp_job_info_zone(wp_jobs_at(jobs, 0)), "Europe/Berlin");
+    wp_jobs_free(jobs);
+    WPT_OK(wp_job_trigger_op(&op, g->store, "j", WPT_ERR));
+    exec(g, "BEGIN IMMEDIATE");
+    drive(g->db, op, WP_PARAM_NAMED);
+    exec(g, "COMMIT");
+    assert_int_equal(wp_op_result_count(op), 1);
+    WPT_OK(wp_op_result_id(&id, op, 0, WPT_ERR));
+    wp_op_free(op);
+    WPT_OK(wp_job_run_get(&runs, g->store, &id, WPT_ERR));
+    assert_int_equal(wp_job_run_status(wp_job_runs_at(runs, 0)), WP_RUN_PENDING);
+    wp_job_runs_free(runs);
+    WPT_OK(wp_job_delete_op(&op, g->store, "j", WPT_ERR));
+    assert_int_equal(drive_whole(g, op, WP_PARAM_NAMED, "COMMIT"), 1);
+    WPT_OK(wp_job_delete_op(&op, g->store, "j", WPT_ERR));
+    assert_int_equal(drive_whole(g, op, WP_PARAM_QMARK, "COMMIT"), 0);
+    WPT_STATUS(wp_job_run_get(&runs, g->store, &id, WPT_ERR), WP_E_NOT_FOUND);
+}
+
+/* Found, and deleted by another one before its run is made. */
+/* proves: JOB-009 */
+static void test_trigger_op__job_deleted_meanwhile__is_not_found(void **state)
+{
+    const ground *g = *state;
+    wp_id job_id;
+    wp_op *op = NULL;
+    int more = 0;
+    wp_id_new(&job_id);
+    WPT_OK(wp_job_trigger_op(&op, g->store, "j", WPT_ERR));
+    assert_true(next(op));
+    WPT_OK(wp_op_feed_int64(op, WPT_START_US, WPT_ERR));
+    WPT_OK(wp_op_feed_int64(op, 7, WPT_ERR));
+    WPT_OK(wp_op_feed_bytes(op, job_id.bytes, sizeof job_id.bytes, WPT_ERR));
+    for (int i = 0; i < 4; i++) /* topic, payload, expression, zone */
+        WPT_OK(wp_op_feed_text(op, "x", 1, WPT_ERR));
+    WPT_OK(wp_op_feed_text(op, "{}", 2, WPT_ERR));
+    WPT_OK(wp_op_feed_null(op, WPT_ERR));
+    for (int i = 0; i < 5; i++) /* absent, disabled, version, due, busy */
+        WPT_OK(wp_op_feed_int64(op, 1, WPT_ERR));
+    WPT_OK(wp_op_row(op, WPT_ERR));
+    assert_true(next(op)); /* the run: it returns no row */
+    WPT_FAILS(wp_op_next(&more, op, WPT_ERR), WP_E_NOT_FOUND, "\"j\"");
+    wp_op_free(op);
+}
+
+/* proves: JOB-009, BND-002 */
+static void test_run_ack_op__driven__finishes_with_the_hosts_transaction(void **state)
+{
+    const ground *g = *state;
+    const wp_id owner = wpt_owner(1);
+    wp_claim *claim = NULL;
+    wp_job_runs *runs = NULL;
+    wp_op *op = NULL;
+    wp_id id;
+    (void)drive_whole(g, put_op(g, "j"), WP_PARAM_NAMED, "COMMIT");
+    WPT_OK(wp_job_trigger(&id, g->store, "j", WPT_ERR));
+    WPT_OK(wp_job_run_claim(&claim, g->store, &owner, NULL, 0, 1, 1000, WPT_ERR));
+    wp_claim_free(claim);
+    WPT_OK(wp_job_run_ack_op(&op, g->store, &owner, &id, NULL, 1, "w", WPT_ERR));
+    assert_int_equal(drive_whole(g, op, WP_PARAM_NAMED, "COMMIT"), 1);
+    WPT_OK(wp_job_run_get(&runs, g->store, &id, WPT_ERR));
+    assert_int_equal(wp_job_run_status(wp_job_runs_at(runs, 0)), WP_RUN_SUCCEEDED);
+    wp_job_runs_free(runs);
+}
+
+/* proves: TMR-003, BND-002 */
+static void test_reschedule_in_op__driven__moves_the_timer(void **state)
+{
+    const ground *g = *state;
+    wp_message *message = wpt_message("t", "x");
+    wp_outbox_info *info = NULL;
+    wp_op *op = NULL;
+    wp_id id;
+    WPT_OK(wp_timer_schedule(&id, NULL, g->store, NULL, message, WPT_ERR));
+    wp_message_free(message);
+    WPT_STATUS(wp_timer_reschedule_in_op(&op, g->store, &id, WP_DELAY_MS_MAX + 1, WPT_ERR),
+               WP_E_RANGE);
+    WPT_OK(wp_timer_reschedule_in_op(&op, g->store, &id, 5000, WPT_ERR));
+    assert_int_equal(drive_whole(g, op, WP_PARAM_NAMED, "COMMIT"), 1);
+    WPT_OK(wp_timer_get(&info, g->store, &id, WPT_ERR));
+    assert_int_equal(wp_received_due_us(wp_outbox_info_message(info)),
+                     WPT_START_US + 5 * WPT_SECOND_US);
+    wp_outbox_info_free(info);
+}
+
 #define GROUND(test) cmocka_unit_test_setup_teardown(test, ground_setup, ground_teardown)
 
 int main(void)
@@ -569,6 +694,10 @@ int main(void)
         GROUND(test_ops__driven_on_a_connection_of_the_hosts__in_both_styles),
         GROUND(test_complete_op__driven__acks_with_the_hosts_transaction),
         GROUND(test_complete_op__no_row_changed__is_lease_lost),
+        GROUND(test_job_ops__driven__count_with_the_hosts_transaction),
+        GROUND(test_trigger_op__job_deleted_meanwhile__is_not_found),
+        GROUND(test_run_ack_op__driven__finishes_with_the_hosts_transaction),
+        GROUND(test_reschedule_in_op__driven__moves_the_timer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,9 +28,11 @@ typedef struct wp_job wp_job;
 
 /** What happens to an occurrence while another run of the job is unfinished. */
 typedef enum wp_overlap {
-    WP_OVERLAP_QUEUE = 0, /**< it waits: runs are one at a time, in order */
-    WP_OVERLAP_SKIP = 1,  /**< it is noted as skipped */
-    WP_OVERLAP_ALLOW = 2  /**< it runs beside the other */
+    WP_OVERLAP_QUEUE =
+        0, /**< it waits: runs are one at a time, in order; where 1,000 are unfinished it is
+                           * noted as skipped */
+    WP_OVERLAP_SKIP = 1, /**< it is noted as skipped */
+    WP_OVERLAP_ALLOW = 2 /**< it runs beside the other */
 } wp_overlap;
 
 /** What happens to occurrences of a recurring job that were missed for longer than the threshold. */
@@ -82,6 +84,11 @@ WP_API wp_status wp_job_set_retry(wp_job *job, int64_t max_attempts, int64_t bas
  *         WP_E_RANGE: the instant of a one-time job is in the past; WP_E_STATE: it is for one time, and
  *         there is a job of that name that has not ended. */
 WP_API wp_status wp_job_put(wp_store *store, const wp_job *job, wp_error **err);
+/** The same in the app's transaction on `conn`: the job is there with its commit. NULL: one of its own.
+ * @return also WP_E_UNAVAILABLE, retriable: another one changed it meanwhile */
+WP_API wp_status wp_job_put_in(wp_store *store, wp_conn *conn, const wp_job *job, wp_error **err);
+/** The same, as an operation for a connection of the host's. The job is copied. */
+WP_API wp_status wp_job_put_op(wp_op **out, wp_store *store, const wp_job *job, wp_error **err);
 /** Store the jobs of one program's code: new ones are made, changed ones updated, and those that it had
  * and has no more are switched off, until they come again. One-time jobs and those that were stored by
  * wp_job_put() stay as they are.
@@ -92,10 +99,20 @@ WP_API wp_status wp_job_register(wp_store *store, const char *registrar, const w
 /** Delete the job and its pending runs. A running run finishes, but is not tried again; history stays.
  * @param deleted  may be NULL; gets 1 or 0 */
 WP_API wp_status wp_job_delete(int *deleted, wp_store *store, const char *name, wp_error **err);
+/** The same in the app's transaction on `conn`; NULL: one of its own. */
+WP_API wp_status wp_job_delete_in(int *deleted, wp_store *store, wp_conn *conn, const char *name,
+                                  wp_error **err);
+/** The same, as an operation for a connection of the host's; the result count is 1 or 0. */
+WP_API wp_status wp_job_delete_op(wp_op **out, wp_store *store, const char *name, wp_error **err);
 /** Make one run now, also of a disabled job, whatever the schedule says.
  * @param run_id  may be NULL
  * @return WP_OK; WP_E_NOT_FOUND. */
 WP_API wp_status wp_job_trigger(wp_id *run_id, wp_store *store, const char *name, wp_error **err);
+/** The same in the app's transaction on `conn`: the run is there with its commit. NULL: one of its own. */
+WP_API wp_status wp_job_trigger_in(wp_id *run_id, wp_store *store, wp_conn *conn, const char *name,
+                                   wp_error **err);
+/** The same, as an operation for a connection of the host's; wp_op_result_id() gives the run's id. */
+WP_API wp_status wp_job_trigger_op(wp_op **out, wp_store *store, const char *name, wp_error **err);
 /** Disable a job: it gets no more runs by its schedule, whatever is registered or stored, until it is
  * enabled again; then it goes on with the first occurrence after now. A one-time job whose time has
  * passed meanwhile fires at once.
@@ -112,6 +129,9 @@ typedef struct wp_job_info wp_job_info;
 
 /** The job of a name, as a list of one. @return WP_OK; WP_E_NOT_FOUND. */
 WP_API wp_status wp_job_get(wp_jobs **out, wp_store *store, const char *name, wp_error **err);
+/** The same as the app's transaction on `conn` sees it; NULL: one of its own. */
+WP_API wp_status wp_job_get_in(wp_jobs **out, wp_store *store, wp_conn *conn, const char *name,
+                               wp_error **err);
 /** List jobs by name, in byte order.
  * @param after  the last name of the page before; NULL: from the first on
  * @param limit  1 to WP_BATCH_MAX */
@@ -228,7 +248,11 @@ WP_API wp_status wp_job_run_claim(wp_claim **out, wp_store *store, const wp_id *
 WP_API wp_status wp_job_run_ack(size_t *changed, wp_store *store, wp_conn *conn, const wp_id *owner,
                                 const wp_id *ids, const int64_t *claims, size_t count,
                                 const char *worker, wp_error **err);
-/** As wp_outbox_abandon(). */
+/** As wp_outbox_ack_op(). */
+WP_API wp_status wp_job_run_ack_op(wp_op **out, wp_store *store, const wp_id *owner,
+                                   const wp_id *ids, const int64_t *claims, size_t count,
+                                   const char *worker, wp_error **err);
+/** As wp_outbox_abandon(); a run that may have no further attempt by its job's retry policy fails. */
 WP_API wp_status wp_job_run_abandon(size_t *changed, wp_store *store, wp_conn *conn,
                                     const wp_id *owner, const wp_id *ids, const int64_t *claims,
                                     size_t count, int64_t delay_ms, const char *reason,

@@ -53,6 +53,9 @@ WP_API wp_status wp_timer_reschedule_in(int *moved, wp_store *store, wp_conn *co
 /** wp_timer_reschedule() as an operation for a connection of the host's; its result count is 1 or 0. */
 WP_API wp_status wp_timer_reschedule_op(wp_op **out, wp_store *store, const wp_id *id,
                                         int64_t due_us, wp_error **err);
+/** wp_timer_reschedule_in() likewise. */
+WP_API wp_status wp_timer_reschedule_in_op(wp_op **out, wp_store *store, const wp_id *id,
+                                           int64_t delay_ms, wp_error **err);
 
 /* ---- claim and finish, by hand: as the outbox's ------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What changes jobs: put, register, delete, trigger, enable. */
+/* What changes jobs: put, register, enable. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,12 +21,10 @@ typedef struct found_job {
     bool absent;
     bool disabled;
     int64_t version;
-    int64_t due_us;   /* INT64_MIN: not scheduled */
-    int64_t fired_us; /* INT64_MIN: never */
-    bool busy;        /* a run is unfinished */
+    int64_t due_us; /* INT64_MIN: not scheduled */
+    bool busy;      /* a run is unfinished */
 } found_job;
 enum { TOPIC, PAYLOAD, EXPRESSION, ZONE, OPTIONS, REGISTRAR, TEXTS };
-enum { FIND_COLUMNS = 15 };
 
 static void found_clear(found_job *found)
 {
@@ -56,8 +54,7 @@ static wp_status found_row(found_job *out, const wp__value *columns, wp_error **
         (st = wp__column_int(&flags[1], &columns[10], err)) != WP_OK ||
         (st = wp__column_int(&out->version, &columns[11], err)) != WP_OK ||
         (st = wp__column_int_or(&out->due_us, &columns[12], INT64_MIN, err)) != WP_OK ||
-        (st = wp__column_int_or(&out->fired_us, &columns[13], INT64_MIN, err)) != WP_OK ||
-        (st = wp__column_int(&flags[2], &columns[14], err)) != WP_OK)
+        (st = wp__column_int(&flags[2], &columns[13], err)) != WP_OK)
         return st;
     out->absent = flags[0] != 0;
     out->disabled = flags[1] != 0;
@@ -76,7 +73,12 @@ typedef struct put_op {
     const char *options;
     const char *registrar;
     bool enable;
-    enum { FIND, WRITE, END } step;
+    wp_job *own_job; /* of one that outlives the call; the rest is of every put */
+    wp_schedule *own_schedule;
+    char *own_expression;
+    wp__buf own_options;
+    bool joins; /* runs in a transaction of the app's, which commits unseen */
+    enum { FIND, WRITE, END, SIGNAL } step;
     bool inserts;
     bool written;
     found_job found;
@@ -88,16 +90,13 @@ static bool same_text(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* The first occurrence that is neither past nor dealt with; INT64_MIN: none. */
+/* The first occurrence that is not past; INT64_MIN: none. If it was dealt with (when the clock was ahead), it
+ * makes no second run. */
 static wp_status first_due(int64_t *out, const put_op *self, const wp_schedule *schedule,
                            wp_error **err)
 {
     wp_error *cause = NULL;
-    int64_t after = self->found.now_us;
-    wp_status st;
-    if (self->found.there && self->found.fired_us > after)
-        after = self->found.fired_us;
-    st = wp_schedule_next(out, schedule, after, &cause);
+    wp_status st = wp_schedule_next(out, schedule, self->found.now_us, &cause);
     if (st == WP_E_NOT_FOUND) {
         wp_error_free(cause);
         *out = INT64_MIN;
@@ -246,14 +245,21 @@ static wp_status put_next(wp_op *op, wp_error **err)
     if (self->step == FIND && !self->found.now_us) {
         wp__op_set_now(op);
         wp__op_set_text(op, WP__P_NAME, self->name);
-        wp__op_use(op, WP__SQL_JOB_FIND, FIND_COLUMNS);
+        wp__op_use(op, WP__SQL_JOB_FIND, WP__JOB_FIND_COLUMNS);
         return WP_OK;
     }
+    op->result_count = 1;
     if (self->step == FIND)
         return self->job ? put_found(self, err) : enable_found(self, err);
     if (self->step == WRITE && !self->inserts && !self->written)
         return wp__fail_db(err, WP_E_UNAVAILABLE, NULL, 0, true,
                            "the job \"%s\" was changed meanwhile: try again", self->name);
+    if (self->step == WRITE && self->joins && wp__store_may_signal(op->store)) {
+        self->step = SIGNAL; /* workers sleep until the next job is due: they are told of another */
+        wp__op_set_text(op, WP__P_NAME, wp__store_channel(op->store));
+        wp__op_use(op, WP__SQL_OUTBOX_SIGNAL, 1);
+        return WP_OK;
+    }
     self->step = END;
     return WP_OK;
 }
@@ -277,7 +283,12 @@ static void put_rewind(wp_op *op)
 
 static void put_destroy(wp_op *op)
 {
-    found_clear(&((put_op *)op)->found);
+    put_op *self = (put_op *)op;
+    found_clear(&self->found);
+    wp_job_free(self->own_job);
+    wp_schedule_free(self->own_schedule);
+    free(self->own_expression);
+    wp__buf_free(&self->own_options);
 }
 
 static const wp__op_class put_class = {.next = put_next,
@@ -288,14 +299,16 @@ static const wp__op_class put_class = {.next = put_next,
                                        .checks = true, /* a second time it changes nothing */
                                        .races = true};
 
-/* Workers sleep until the next job is due: tell them of another. */
-static wp_status run_put(wp_store *store, put_op *op, wp_error **err)
+/* Run it, and end it. */
+static wp_status run_put(wp_store *store, wp_conn *conn, put_op *op, wp_error **err)
 {
     wp_status st;
     wp__op_init(&op->base, &put_class, store);
-    st = wp__store_run(store, NULL, &op->base, err);
+    op->joins = conn != NULL;
+    st = wp__store_run(store, conn, &op->base, err);
     wp__op_fini(&op->base);
-    if (st == WP_OK)
+    if (st == WP_OK &&
+        !conn) /* workers sleep until the next job is due: they are told of another */
         wp__store_announce(store);
     return st;
 }
@@ -334,128 +347,100 @@ static char *override_of(wp_store *store, const wp_job *job)
     return copy;
 }
 
-static wp_status put(wp_store *store, const wp_job *job, const char *registrar, wp_error **err)
+/* Check, and begin a put. put_destroy() it, also when this fails. */
+static wp_status put_init(put_op *op, wp_store *store, const wp_job *job, const char *registrar,
+                          wp_error **err)
 {
-    put_op op = {.name = job->name, .job = job, .registrar = registrar};
-    wp__buf options = {0};
-    wp_schedule *schedule = NULL;
-    char *override = NULL;
+    const wp_config *config = wp__store_config(store);
     wp_status st = WP_OK;
     if (!job->once && !job->expression)
         return wp__fail(err, WP_E_ARGUMENT, "job \"%s\" has no schedule", job->name);
-    wp__job_options_write(&options, &job->options);
-    if (options.failed)
-        st = wp__fail_nomem(err);
-    if (st == WP_OK && !job->once) { /* the job's own is checked, also where it is not used */
-        st = wp_schedule_new(&schedule, job->expression, job->zone, wp__store_config(store), err);
-        override = st == WP_OK ? override_of(store, job) : NULL;
-        if (override) {
-            wp_schedule_free(schedule);
-            schedule = NULL;
-            st = wp_schedule_new(&schedule, override, job->zone, wp__store_config(store), err);
+    op->name = job->name;
+    op->job = job;
+    op->registrar = registrar;
+    wp__job_options_write(&op->own_options, &job->options);
+    if (op->own_options.failed)
+        return wp__fail_nomem(err);
+    if (!job->once) { /* the job's own is checked, also where it is not used */
+        st = wp_schedule_new(&op->own_schedule, job->expression, job->zone, config, err);
+        op->own_expression = st == WP_OK ? override_of(store, job) : NULL;
+        if (op->own_expression) {
+            wp_schedule_free(op->own_schedule);
+            op->own_schedule = NULL;
+            st = wp_schedule_new(&op->own_schedule, op->own_expression, job->zone, config, err);
         }
     }
-    op.schedule = schedule;
-    op.expression = override ? override : job->expression;
-    op.options = options.data;
+    op->schedule = op->own_schedule;
+    op->expression = op->own_expression ? op->own_expression : job->expression;
+    op->options = op->own_options.data;
+    return st;
+}
+
+static wp_status put(wp_store *store, wp_conn *conn, const wp_job *job, const char *registrar,
+                     wp_error **err)
+{
+    put_op op = {0};
+    wp_status st = put_init(&op, store, job, registrar, err);
     if (st == WP_OK)
-        st = run_put(store, &op, err);
-    free(override);
-    wp_schedule_free(schedule);
-    wp__buf_free(&options);
+        return run_put(store, conn, &op, err);
+    put_destroy(&op.base);
+    return st;
+}
+
+static wp_status check_put(const wp_store *store, const wp_conn *conn, const wp_job *job,
+                           wp_error **err)
+{
+    wp_status st = wp__store_check_conn(store, conn, err);
+    if (st == WP_OK && !job)
+        st = wp__fail(err, WP_E_ARGUMENT, "job is NULL");
+    return st;
+}
+
+wp_status wp_job_put_in(wp_store *store, wp_conn *conn, const wp_job *job, wp_error **err)
+{
+    wp_status st = check_put(store, conn, job, err);
+    if (st != WP_OK)
+        return st;
+    st = put(store, conn, job, NULL, err);
+    wp__log_pump(wp__store_log(store));
     return st;
 }
 
 wp_status wp_job_put(wp_store *store, const wp_job *job, wp_error **err)
 {
-    wp_status st;
-    if ((st = wp__store_check(store, err)) != WP_OK)
-        return st;
-    if (!job)
-        return wp__fail(err, WP_E_ARGUMENT, "job is NULL");
-    st = put(store, job, NULL, err);
-    wp__log_pump(wp__store_log(store));
-    return st;
+    return wp_job_put_in(store, NULL, job, err);
 }
 
-static wp_status check_name(const wp_store *store, const char *name, wp_error **err)
+wp_status wp_job_put_op(wp_op **out, wp_store *store, const wp_job *job, wp_error **err)
 {
-    wp_status st = wp__store_check(store, err);
-    return st == WP_OK ? wp__check_text(NULL, "name", name, WP_NAME_MAX, true, err) : st;
+    put_op *op;
+    wp_status st;
+    if (!out)
+        return wp__fail(err, WP_E_ARGUMENT, "out is NULL");
+    if ((st = check_put(store, NULL, job, err)) != WP_OK)
+        return st;
+    if (!(op = calloc(1, sizeof *op)))
+        return wp__fail_nomem(err);
+    if ((st = wp__job_copy(&op->own_job, job, err)) != WP_OK ||
+        (st = put_init(op, store, op->own_job, NULL, err)) != WP_OK) {
+        put_destroy(&op->base);
+        free(op);
+        return st;
+    }
+    wp__op_init(&op->base, &put_class, store);
+    op->joins = true;
+    op->base.owns_store = true;
+    wp__store_ref(store);
+    *out = &op->base;
+    wp__log_pump(wp__store_log(store));
+    return WP_OK;
 }
 
 wp_status wp_job_set_enabled(wp_store *store, const char *name, int enabled, wp_error **err)
 {
     put_op op = {.name = name, .enable = enabled != 0};
-    wp_status st = check_name(store, name, err);
-    return st == WP_OK ? run_put(store, &op, err) : st;
-}
-
-/* ---- a few statements in a row ------------------------------------------------------------ */
-
-/* Statements that share their parameters, in one transaction. */
-typedef struct steps_op {
-    wp_op base;
-    const wp__sql_id *statements;
-    const size_t *columns;
-    size_t count;
-    size_t step;
-    const char *name;
-    const char *names;
-    size_t rows; /* of the last one */
-} steps_op;
-
-static wp_status steps_next(wp_op *op, wp_error **err)
-{
-    steps_op *self = (steps_op *)op;
-    const size_t at = self->step++;
-    (void)err;
-    wp__op_set_text(op, WP__P_NAME, self->name);
-    wp__op_set_text(op, WP__P_REGISTRAR, self->name);
-    wp__op_set_text(op, WP__P_TOPICS, self->names);
-    self->rows = at < self->count ? 0 : self->rows;
-    if (at < self->count)
-        wp__op_use(op, self->statements[at], self->columns[at]);
-    return WP_OK;
-}
-
-static wp_status steps_row(wp_op *op, const wp__value *columns, wp_error **err)
-{
-    (void)columns;
-    (void)err;
-    ((steps_op *)op)->rows++;
-    return WP_OK;
-}
-
-static void steps_rewind(wp_op *op)
-{
-    ((steps_op *)op)->step = 0;
-}
-
-static wp_status run_steps(wp_store *store, steps_op *op, wp_error **err)
-{
-    static const wp__op_class cls = {
-        .next = steps_next, .row = steps_row, .rewind = steps_rewind, .writes = true};
-    wp_status st;
-    wp__op_init(&op->base, &cls, store);
-    st = wp__store_run(store, NULL, &op->base, err);
-    wp__op_fini(&op->base);
-    return st;
-}
-
-wp_status wp_job_delete(int *deleted, wp_store *store, const char *name, wp_error **err)
-{
-    static const wp__sql_id statements[] = {WP__SQL_JOB_DROP_WORK, WP__SQL_JOB_DROP_RUNS,
-                                            WP__SQL_JOB_DELETE};
-    steps_op op = {.statements = statements, .columns = (size_t[]){0, 0, 1}, .count = 3};
-    wp_status st = check_name(store, name, err);
-    if (st != WP_OK)
-        return st;
-    op.name = name;
-    st = run_steps(store, &op, err);
-    if (st == WP_OK && deleted)
-        *deleted = op.rows > 0;
-    return st;
+    wp_status st = wp__job_check_name(store, NULL, name, err);
+    return st == WP_OK ? run_put(store, NULL, &op, err) : st;
 }
 
 /* ---- register ----------------------------------------------------------------------------- */
@@ -493,11 +478,50 @@ static wp_status check_jobs(const wp_store *store, const wp_job *const *jobs, si
     return WP_OK;
 }
 
+/* Switch off what is not registered any more. */
+typedef struct retire_op {
+    wp_op base;
+    const char *registrar;
+    const char *names; /* a JSON array: those that stay */
+    int step;
+    size_t rows;
+} retire_op;
+
+static wp_status retire_next(wp_op *op, wp_error **err)
+{
+    retire_op *self = (retire_op *)op;
+    (void)err;
+    if (self->step++ == 0) {
+        wp__op_set_text(op, WP__P_REGISTRAR, self->registrar);
+        wp__op_set_text(op, WP__P_TOPICS, self->names);
+        wp__op_use(op, WP__SQL_JOB_RETIRE, 1);
+    }
+    return WP_OK;
+}
+
+static wp_status retire_row(wp_op *op, const wp__value *columns, wp_error **err)
+{
+    (void)columns;
+    (void)err;
+    ((retire_op *)op)->rows++;
+    return WP_OK;
+}
+
+static void retire_rewind(wp_op *op)
+{
+    ((retire_op *)op)->step = 0;
+    ((retire_op *)op)->rows = 0;
+}
+
 static wp_status retire(wp_store *store, const char *registrar, const wp_job *const *jobs,
                         size_t count, wp_error **err)
 {
-    static const wp__sql_id statements[] = {WP__SQL_JOB_RETIRE};
-    steps_op op = {.statements = statements, .columns = (size_t[]){1}, .count = 1};
+    static const wp__op_class cls = {.next = retire_next,
+                                     .row = retire_row,
+                                     .rewind = retire_rewind,
+                                     .writes = true,
+                                     .single = true};
+    retire_op op = {.registrar = registrar};
     json_t *names = json_array();
     char *text = NULL;
     wp_status st = WP_OK;
@@ -508,9 +532,10 @@ static wp_status retire(wp_store *store, const char *registrar, const wp_job *co
     json_decref(names);
     if (!text)
         return wp__fail_nomem(err);
-    op.name = registrar;
     op.names = text;
-    st = run_steps(store, &op, err);
+    wp__op_init(&op.base, &cls, store);
+    st = wp__store_run(store, NULL, &op.base, err);
+    wp__op_fini(&op.base);
     if (st == WP_OK && op.rows)
         WP__LOG(wp__store_log(store), WP_LOG_INFO, "jobs switched off that are not registered",
                 WP__F_TEXT("StoreId", wp_store_id(store)), WP__F_TEXT("Registrar", registrar),
@@ -528,77 +553,9 @@ wp_status wp_job_register(wp_store *store, const char *registrar, const wp_job *
         (st = check_jobs(store, jobs, count, err)) != WP_OK)
         return st;
     for (size_t i = 0; i < count && st == WP_OK; i++)
-        st = put(store, jobs[i], registrar, err);
+        st = put(store, NULL, jobs[i], registrar, err);
     if (st == WP_OK)
         st = retire(store, registrar, jobs, count, err);
     wp__log_pump(wp__store_log(store));
-    return st;
-}
-
-/* ---- trigger ------------------------------------------------------------------------------ */
-
-typedef struct trigger_op {
-    wp_op base;
-    const char *name;
-    int step;
-    found_job found;
-    wp__new_run run;
-} trigger_op;
-
-static wp_status trigger_next(wp_op *op, wp_error **err)
-{
-    trigger_op *self = (trigger_op *)op;
-    wp__job_options options;
-    const int step = self->step++;
-    if (step == 0) {
-        wp__op_set_now(op);
-        wp__op_set_text(op, WP__P_NAME, self->name);
-        wp__op_use(op, WP__SQL_JOB_FIND, FIND_COLUMNS);
-    } else if (step == 1) {
-        const char *text = self->found.texts[OPTIONS];
-        if (!self->found.there)
-            return wp__fail(err, WP_E_NOT_FOUND, "there is no job \"%s\"", self->name);
-        wp__job_options_read(&options, text, text ? strlen(text) : 0);
-        wp__job_use_run(op, &self->run, self->found.seq, &self->found.id, &options, INT64_MIN,
-                        WP__RUN_PLAIN, NULL);
-    }
-    return WP_OK;
-}
-
-static wp_status trigger_row(wp_op *op, const wp__value *columns, wp_error **err)
-{
-    trigger_op *self = (trigger_op *)op;
-    return self->step == 1 ? found_row(&self->found, columns, err) : WP_OK;
-}
-
-static void trigger_rewind(wp_op *op)
-{
-    found_clear(&((trigger_op *)op)->found);
-    ((trigger_op *)op)->step = 0;
-}
-
-static void trigger_destroy(wp_op *op)
-{
-    found_clear(&((trigger_op *)op)->found);
-}
-
-wp_status wp_job_trigger(wp_id *run_id, wp_store *store, const char *name, wp_error **err)
-{
-    static const wp__op_class cls = {.next = trigger_next,
-                                     .row = trigger_row,
-                                     .rewind = trigger_rewind,
-                                     .destroy = trigger_destroy,
-                                     .writes = true};
-    trigger_op op = {.name = name};
-    wp_status st = check_name(store, name, err);
-    if (st != WP_OK)
-        return st;
-    wp__op_init(&op.base, &cls, store);
-    st = wp__store_run(store, NULL, &op.base, err);
-    wp__op_fini(&op.base);
-    if (st == WP_OK && run_id)
-        *run_id = op.run.id;
-    if (st == WP_OK)
-        wp__store_announce(store);
     return st;
 }

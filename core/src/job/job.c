@@ -50,6 +50,26 @@ void wp_job_free(wp_job *job)
     free(job);
 }
 
+wp_status wp__job_copy(wp_job **out, const wp_job *job, wp_error **err)
+{
+    wp_job *copy = calloc(1, sizeof *copy);
+    if (!copy)
+        return wp__fail_nomem(err);
+    *copy = *job;
+    copy->name = wp__text_dup(job->name);
+    copy->topic = wp__text_dup(job->topic);
+    copy->payload = wp__text_ndup(job->payload, job->payload_len);
+    copy->expression = job->expression ? wp__text_dup(job->expression) : NULL;
+    copy->zone = job->zone ? wp__text_dup(job->zone) : NULL;
+    if (!copy->name || !copy->topic || !copy->payload || (job->expression && !copy->expression) ||
+        (job->zone && !copy->zone)) {
+        wp_job_free(copy);
+        return wp__fail_nomem(err);
+    }
+    *out = copy;
+    return WP_OK;
+}
+
 static wp_status check_job(const wp_job *job, wp_error **err)
 {
     return job ? WP_OK : wp__fail(err, WP_E_ARGUMENT, "job is NULL");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs' insides:
  *   job.c     a definition, and the options that go with it as JSON
- *   change.c  stores, deletes, triggers, enables
+ *   change.c  stores, registers, enables
+ *   hand.c    deletes and triggers
  *   tick.c    makes the runs that are due
  *   look.c    lists jobs and runs
  *   run.c     what can be done to runs, which are a queue
@@ -37,13 +38,21 @@ struct wp_job {
     wp__job_options options;
 };
 
+wp_status wp__job_copy(wp_job **out, const wp_job *job, wp_error **err);
+/* Store, connection (may be NULL) and a job's name are valid. */
+wp_status wp__job_check_name(const wp_store *store, const wp_conn *conn, const char *name,
+                             wp_error **err);
+
+/* Of job_find: how many there are, and where the options are. */
+enum { WP__JOB_FIND_COLUMNS = 14, WP__JOB_FIND_OPTIONS = 7 };
+
 /* As JSON, for the database. */
 void wp__job_options_write(wp__buf *out, const wp__job_options *options);
 /* What is missing or odd is left as it is by default. NULL: all defaults. */
 void wp__job_options_read(wp__job_options *out, const char *json, size_t len);
 
 /* The run of a job, as wp__op_set_...() for job_run_add: needs now. `occurrence` INT64_MIN: none. */
-enum { WP__RUN_PLAIN, WP__RUN_SKIPPED, WP__RUN_UNLESS_BUSY };
+enum { WP__RUN_PLAIN, WP__RUN_SKIPPED, WP__RUN_UNLESS_BUSY, WP__RUN_UNLESS_FULL };
 typedef struct wp__new_run {
     wp_id id;
     char key[37]; /* the ordering key, which is the job's id */

@@ -50,6 +50,7 @@ typedef struct look_op {
     const wp_id *id;
     int64_t number;
     int64_t limit;
+    wp_conn *conn; /* NULL: of the pool */
     int step;
     entries *list;
 } look_op;
@@ -136,7 +137,7 @@ static wp_status look(entries *list, wp_store *store, look_op *op, wp_error **er
     wp_status st;
     op->list = list;
     wp__op_init(&op->base, &cls, store);
-    st = wp__store_run(store, NULL, &op->base, err);
+    st = wp__store_run(store, op->conn, &op->base, err);
     wp__op_fini(&op->base);
     return st;
 }
@@ -172,16 +173,20 @@ static wp_status look_jobs(wp_jobs **out, wp_store *store, look_op *op, wp_error
     return st;
 }
 
-wp_status wp_job_get(wp_jobs **out, wp_store *store, const char *name, wp_error **err)
+wp_status wp_job_get_in(wp_jobs **out, wp_store *store, wp_conn *conn, const char *name,
+                        wp_error **err)
 {
-    look_op op = {.statement = WP__SQL_JOB_GET, .name = name};
+    look_op op = {.statement = WP__SQL_JOB_GET, .name = name, .conn = conn};
     wp_status st;
     if (!out)
         return wp__fail(err, WP_E_ARGUMENT, "out is NULL");
-    if ((st = wp__store_check(store, err)) != WP_OK ||
-        (st = wp__check_text(NULL, "name", name, WP_NAME_MAX, true, err)) != WP_OK)
-        return st;
-    return look_jobs(out, store, &op, err);
+    st = wp__job_check_name(store, conn, name, err);
+    return st == WP_OK ? look_jobs(out, store, &op, err) : st;
+}
+
+wp_status wp_job_get(wp_jobs **out, wp_store *store, const char *name, wp_error **err)
+{
+    return wp_job_get_in(out, store, NULL, name, err);
 }
 
 wp_status wp_job_list(wp_jobs **out, wp_store *store, const char *after, int64_t limit,

@@ -27,6 +27,14 @@ wp_status wp_job_run_ack(size_t *changed, wp_store *store, wp_conn *conn, const 
     return wp__queue_finish(changed, store, conn, &wp__job_run, WP__FINISH_ACK, &r, err);
 }
 
+wp_status wp_job_run_ack_op(wp_op **out, wp_store *store, const wp_id *owner, const wp_id *ids,
+                            const int64_t *claims, size_t count, const char *worker, wp_error **err)
+{
+    const wp__finish_request r = {
+        .owner = owner, .ids = ids, .claims = claims, .count = count, .worker = worker};
+    return wp__queue_finish_op(out, store, &wp__job_run, WP__FINISH_ACK, &r, err);
+}
+
 wp_status wp_job_run_abandon(size_t *changed, wp_store *store, wp_conn *conn, const wp_id *owner,
                              const wp_id *ids, const int64_t *claims, size_t count,
                              int64_t delay_ms, const char *reason, wp_error **err)
@@ -168,6 +176,8 @@ wp_status wp_job_run_cancel(int *cancelled, wp_store *store, const wp_id *id, wp
     st = wp__store_run(store, NULL, &op.base, err);
     if (st == WP_OK && cancelled)
         *cancelled = op.rows > 0;
+    if (st == WP_OK && op.rows) /* what waited behind it may run */
+        wp__store_announce(store);
     wp__op_fini(&op.base);
     return st;
 }

@@ -10,7 +10,7 @@
 #include "job/job.h"
 #include "queue/queue.h"
 
-enum { PAGE = 100, RUNS_MAX = 1000, STUCK_US = 1000000 };
+enum { PAGE = 100, RUNS_MAX = 1000, WAIT_MAX = 1000, STUCK_US = 1000000 };
 
 /* What is to be done for a job. */
 typedef struct plan {
@@ -18,6 +18,7 @@ typedef struct plan {
     size_t count;
     bool skips;       /* the one there is is only noted */
     bool misfired;    /* some were missed */
+    bool anew;        /* no runs: the clock was ahead, and the job goes on from now */
     int64_t fired_us; /* the last occurrence that is dealt with */
     int64_t next_us;  /* INT64_MIN: none */
 } plan;
@@ -31,16 +32,17 @@ typedef struct due_job {
     char *zone;
     wp__job_options options;
     int64_t version;
-    int64_t due_us;
-    plan plan;     /* no runs: it cannot be scheduled */
-    bool advanced; /* by this scheduler */
-    size_t made;   /* runs that are not skipped */
+    int64_t due_us; /* INT64_MIN: it is not scheduled any more */
+    plan plan;      /* neither runs nor anew: it cannot be scheduled */
+    bool advanced;  /* by this scheduler */
+    size_t made;    /* runs that are not skipped */
 } due_job;
 
 /* ---- what is due -------------------------------------------------------------------------- */
 
 typedef struct due_op {
     wp_op base;
+    bool ahead; /* not those that are due, but those that were dealt with in the future */
     int step;
     int64_t after_us; /* behind the job that was due then */
     int64_t after_seq;
@@ -58,7 +60,7 @@ static wp_status due_next(wp_op *op, wp_error **err)
         wp__op_set_int(op, WP__P_SINCE, self->after_us);
         wp__op_set_int(op, WP__P_NUMBER, self->after_seq);
         wp__op_set_int(op, WP__P_BATCH, PAGE);
-        wp__op_use(op, WP__SQL_JOB_DUE, 9);
+        wp__op_use(op, self->ahead ? WP__SQL_JOB_AHEAD : WP__SQL_JOB_DUE, 9);
     }
     return WP_OK;
 }
@@ -87,7 +89,7 @@ static wp_status due_row(wp_op *op, const wp__value *columns, wp_error **err)
         (st = take_text(&job->expression, &columns[4], err)) != WP_OK ||
         (st = take_text(&job->zone, &columns[5], err)) != WP_OK ||
         (st = wp__column_int(&job->version, &columns[7], err)) != WP_OK ||
-        (st = wp__column_int(&job->due_us, &columns[8], err)) != WP_OK)
+        (st = wp__column_int_or(&job->due_us, &columns[8], INT64_MIN, err)) != WP_OK)
         return st;
     wp__job_options_read(&job->options, columns[6].p, columns[6].len);
     return WP_OK;
@@ -184,6 +186,18 @@ static wp_status make_plan(plan *p, const due_job *job, const wp_schedule *sched
     return latest(p, schedule, job->due_us, now_us, keep, err);
 }
 
+/* The clock was ahead, and is not any more: the job goes on from now. What it has had makes no second run. */
+static wp_status make_plan_anew(plan *p, const due_job *job, const wp_schedule *schedule,
+                                int64_t now_us, wp_error **err)
+{
+    p->anew = true;
+    p->fired_us = now_us;
+    p->next_us = job->due_us;
+    if (!schedule || job->due_us == INT64_MIN)
+        return WP_OK;
+    return next_of(&p->next_us, schedule, now_us, err);
+}
+
 /* A schedule that cannot be read any more (a zone is gone): the others must go on. */
 static void log_odd(wp_store *store, const due_job *job, const wp_error *cause)
 {
@@ -193,7 +207,7 @@ static void log_odd(wp_store *store, const due_job *job, const wp_error *cause)
 }
 
 /* Plan for a job; one that cannot be scheduled gets no runs. */
-static wp_status plan_job(due_job *job, wp_store *store, int64_t now_us, wp_error **err)
+static wp_status plan_job(due_job *job, bool ahead, wp_store *store, int64_t now_us, wp_error **err)
 {
     int64_t runs[RUNS_MAX];
     plan p = {.runs = runs};
@@ -204,17 +218,19 @@ static wp_status plan_job(due_job *job, wp_store *store, int64_t now_us, wp_erro
         st =
             wp_schedule_new(&schedule, job->expression, job->zone, wp__store_config(store), &cause);
     if (st == WP_OK)
-        st = make_plan(&p, job, schedule, now_us, &cause);
+        st = ahead ? make_plan_anew(&p, job, schedule, now_us, &cause)
+                   : make_plan(&p, job, schedule, now_us, &cause);
     wp_schedule_free(schedule);
     if (st != WP_OK) {
         log_odd(store, job, cause);
         wp_error_free(cause);
         return WP_OK;
     }
-    p.runs = malloc(p.count * sizeof *p.runs);
-    if (!p.runs)
+    p.runs = p.count ? malloc(p.count * sizeof *p.runs) : NULL;
+    if (p.count && !p.runs)
         return wp__fail_nomem(err);
-    memcpy(p.runs, runs, p.count * sizeof *runs);
+    if (p.runs)
+        memcpy(p.runs, runs, p.count * sizeof *runs);
     job->plan = p;
     return WP_OK;
 }
@@ -235,6 +251,7 @@ void wp__job_use_run(wp_op *op, wp__new_run *run, int64_t job, const wp_id *job_
     else
         wp__op_set_int(op, WP__P_OCCURRENCE, occurrence);
     wp__op_set_int(op, WP__P_STATUS, how);
+    wp__op_set_int(op, WP__P_BATCH, WAIT_MAX);
     wp__op_set_text(op, WP__P_REASON, reason);
     wp__op_set_now(op);
     wp__op_use(op, WP__SQL_JOB_RUN_ADD, 1);
@@ -254,7 +271,10 @@ static void use_advance(wp_op *op, const due_job *job)
 {
     wp__op_set_int(op, WP__P_NUMBER, job->seq);
     wp__op_set_int(op, WP__P_VERSION, job->version);
-    wp__op_set_int(op, WP__P_SINCE, job->due_us);
+    if (job->due_us == INT64_MIN)
+        wp__op_set_null(op, WP__P_SINCE);
+    else
+        wp__op_set_int(op, WP__P_SINCE, job->due_us);
     wp__op_set_int(op, WP__P_FIRED_AT, job->plan.fired_us);
     if (job->plan.next_us == INT64_MIN)
         wp__op_set_null(op, WP__P_DUE_AT);
@@ -265,12 +285,20 @@ static void use_advance(wp_op *op, const due_job *job)
 
 static void use_run(advance_op *self, const due_job *job, int64_t occurrence)
 {
-    const bool skip = job->options.overlap == WP_OVERLAP_SKIP;
+    const int64_t overlap = job->options.overlap;
     wp__job_use_run(&self->base, &self->run, job->seq, &job->id, &job->options, occurrence,
-                    job->plan.skips ? WP__RUN_SKIPPED
-                    : skip          ? WP__RUN_UNLESS_BUSY
-                                    : WP__RUN_PLAIN,
-                    job->plan.skips ? "missed" : "another run was unfinished");
+                    job->plan.skips               ? WP__RUN_SKIPPED
+                    : overlap == WP_OVERLAP_SKIP  ? WP__RUN_UNLESS_BUSY
+                    : overlap == WP_OVERLAP_QUEUE ? WP__RUN_UNLESS_FULL
+                                                  : WP__RUN_PLAIN,
+                    job->plan.skips               ? "missed"
+                    : overlap == WP_OVERLAP_QUEUE ? "too many runs were waiting"
+                                                  : "another run was unfinished");
+}
+
+static bool is_planned(const due_job *job)
+{
+    return job->plan.count || job->plan.anew;
 }
 
 static wp_status advance_next(wp_op *op, wp_error **err)
@@ -280,7 +308,7 @@ static wp_status advance_next(wp_op *op, wp_error **err)
     for (; self->at < self->count; self->at++, self->step = 0) {
         const due_job *job = &self->jobs[self->at];
         const size_t step = self->step++;
-        if (step == 0 && job->plan.count) {
+        if (step == 0 && is_planned(job)) {
             use_advance(op, job);
             break;
         }
@@ -324,11 +352,12 @@ static void log_advance(wp_store *store, const due_job *job)
     const wp_log_level level = p->misfired && job->advanced ? WP_LOG_WARNING : WP_LOG_DEBUG;
     if (!wp__log_wants(wp__store_log(store), level))
         return;
-    wp__clock_format_utc(due, job->due_us);
+    wp__clock_format_utc(due, p->anew ? p->fired_us : job->due_us);
     if (p->next_us != INT64_MIN)
         wp__clock_format_utc(next, p->next_us);
     WP__LOG(wp__store_log(store), level,
             !job->advanced ? "another scheduler was faster"
+            : p->anew      ? "the clock was set back, job goes on from now"
             : p->skips     ? "job missed its time, skipped"
             : p->misfired  ? "job missed its time, runs now"
                            : "job is due",
@@ -348,7 +377,7 @@ static wp_status advance(size_t *made, wp_store *store, wp_conn *conn, due_job *
     st = wp__store_run(store, conn, &op.base, err);
     for (size_t i = 0; i < count && st == WP_OK; i++) {
         *made += jobs[i].made;
-        if (jobs[i].plan.count)
+        if (is_planned(&jobs[i]))
             log_advance(store, &jobs[i]);
     }
     wp__op_fini(&op.base);
@@ -370,6 +399,7 @@ typedef struct when_op {
     wp_op base;
     int step;
     int64_t in_us;
+    int64_t ahead; /* jobs were dealt with in the future */
 } when_op;
 
 static wp_status when_next(wp_op *op, wp_error **err)
@@ -377,14 +407,16 @@ static wp_status when_next(wp_op *op, wp_error **err)
     (void)err;
     if (((when_op *)op)->step++ == 0) {
         wp__op_set_now(op);
-        wp__op_use(op, WP__SQL_JOB_NEXT_DUE, 1);
+        wp__op_use(op, WP__SQL_JOB_NEXT_DUE, 2);
     }
     return WP_OK;
 }
 
 static wp_status when_row(wp_op *op, const wp__value *columns, wp_error **err)
 {
-    return wp__column_int_or(&((when_op *)op)->in_us, &columns[0], INT64_MAX, err);
+    when_op *self = (when_op *)op;
+    wp_status st = wp__column_int_or(&self->in_us, &columns[0], INT64_MAX, err);
+    return st == WP_OK ? wp__column_int(&self->ahead, &columns[1], err) : st;
 }
 
 static void when_rewind(wp_op *op)
@@ -392,7 +424,8 @@ static void when_rewind(wp_op *op)
     ((when_op *)op)->step = 0;
 }
 
-static wp_status when_due(int64_t *in_us, wp_store *store, wp_conn *conn, wp_error **err)
+static wp_status when_due(int64_t *in_us, bool *ahead, wp_store *store, wp_conn *conn,
+                          wp_error **err)
 {
     static const wp__op_class cls = {
         .next = when_next, .row = when_row, .rewind = when_rewind, .single = true};
@@ -401,6 +434,7 @@ static wp_status when_due(int64_t *in_us, wp_store *store, wp_conn *conn, wp_err
     wp__op_init(&op.base, &cls, store);
     st = wp__store_run(store, conn, &op.base, err);
     *in_us = op.in_us;
+    *ahead = op.ahead != 0;
     wp__op_fini(&op.base);
     return st;
 }
@@ -418,11 +452,13 @@ static wp_status plan_page(ticking *t, due_op *due, wp_store *store, wp_error **
 {
     size_t stuck = 0;
     for (size_t i = 0; i < due->count; i++) {
-        wp_status st = plan_job(&due->jobs[i], store, due->now_us, err);
+        wp_status st = plan_job(&due->jobs[i], due->ahead, store, due->now_us, err);
         if (st != WP_OK)
             return st;
-        stuck += !due->jobs[i].plan.count;
+        stuck += !is_planned(&due->jobs[i]);
     }
+    if (due->ahead) /* one that is stuck is met again when it is due */
+        return WP_OK;
     t->stuck += stuck;
     t->full = due->count == PAGE;
     t->moved = stuck < due->count;
@@ -433,7 +469,8 @@ static wp_status plan_page(ticking *t, due_op *due, wp_store *store, wp_error **
     return WP_OK;
 }
 
-static wp_status page(size_t *made, ticking *t, wp_store *store, wp_conn *conn, wp_error **err)
+static wp_status page(size_t *made, ticking *t, bool ahead, wp_store *store, wp_conn *conn,
+                      wp_error **err)
 {
     static const wp__op_class cls = {.next = due_next,
                                      .row = due_row,
@@ -444,6 +481,7 @@ static wp_status page(size_t *made, ticking *t, wp_store *store, wp_conn *conn, 
     wp_status st;
     if (!due)
         return wp__fail_nomem(err);
+    due->ahead = ahead;
     due->after_us = t->after_us;
     due->after_seq = t->after_seq;
     wp__op_init(&due->base, &cls, store);
@@ -464,16 +502,20 @@ wp_status wp__job_tick(size_t *made, int64_t *next_us, wp_store *store, wp_conn 
                        wp_error **err)
 {
     ticking t = {.after_us = INT64_MIN, .after_seq = -1};
-    wp_status st;
+    bool ahead = false;
+    wp_status st = when_due(next_us, &ahead, store, conn, err);
     *made = 0;
-    do {
-        st = when_due(next_us, store, conn, err);
-        if (st != WP_OK || *next_us > 0 || t.moved)
+    if (st == WP_OK && ahead && (st = page(made, &t, true, store, conn, err)) == WP_OK)
+        st = when_due(next_us, &ahead, store, conn, err);
+    while (st == WP_OK && *next_us <= 0 && !t.moved) {
+        st = page(made, &t, false, store, conn, err);
+        if (st != WP_OK || !(t.moved || !t.stuck || t.full)) {
+            /* what cannot be scheduled hides when the others are due: look again soon */
+            *next_us = STUCK_US;
             return st;
-        st = page(made, &t, store, conn, err);
-    } while (st == WP_OK && (t.moved || !t.stuck || t.full));
-    *next_us =
-        STUCK_US; /* what cannot be scheduled hides when the others are due: look again soon */
+        }
+        st = when_due(next_us, &ahead, store, conn, err);
+    }
     return st;
 }
 

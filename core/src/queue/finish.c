@@ -9,7 +9,7 @@
 #include "db/store.h"
 #include "queue/queue.h"
 
-enum { PHASE_START, PHASE_RESOLVE, PHASE_HELD, PHASE_CHANGE, PHASE_OUTPUT };
+enum { PHASE_START, PHASE_RESOLVE, PHASE_SPEND, PHASE_HELD, PHASE_CHANGE, PHASE_OUTPUT };
 
 /* ---- lists of claims ---------------------------------------------------------------------- */
 
@@ -159,8 +159,17 @@ static wp_status finish_next(wp_op *op, wp_error **err)
         wp__op_use_queue(op, WP__QUEUE_RESOLVE, 2);
         return wp__op_set_ids(op, &self->json, self->ids, self->id_count, err); /* their rows */
     }
-    if (self->phase == PHASE_START || self->phase == PHASE_RESOLVE) {
+    if (self->phase < PHASE_SPEND) {
         wp__refs_sort(&self->refs);
+        if (self->refs.count && self->ids && self->kind == WP__FINISH_RETRY && op->queue->runs) {
+            wp_status st = use_refs(self, 0, self->refs.count, err);
+            wp__op_set_text(op, WP__P_REASON, self->reason);
+            self->phase = PHASE_SPEND;
+            wp__op_use(op, WP__SQL_JOB_RUN_SPEND, 2);
+            return st;
+        }
+    }
+    if (self->phase <= PHASE_SPEND) {
         if (self->refs.count && !needs_backoff(self))
             return use_change(self, 0, self->refs.count, self->delay_us, err);
         if (self->refs.count) {
@@ -222,7 +231,8 @@ static wp_status finish_row(wp_op *op, const wp__value *columns, wp_error **err)
     wp__finish_op *self = (wp__finish_op *)op;
     int64_t n[3] = {0};
     wp_status st = WP_OK;
-    if (self->phase == PHASE_CHANGE && columns[0].type == WP_VALUE_NULL)
+    const bool changes = self->phase == PHASE_CHANGE || self->phase == PHASE_SPEND;
+    if (changes && columns[0].type == WP_VALUE_NULL)
         return wp__fail_triggers(err); /* told of, but not done */
     for (size_t i = 0; i < op->columns && st == WP_OK; i++)
         st = wp__column_int(&n[i], &columns[i], err);
@@ -230,7 +240,7 @@ static wp_status finish_row(wp_op *op, const wp__value *columns, wp_error **err)
         return st;
     if (self->phase == PHASE_CHANGE && op->columns == 3 && !n[2])
         return wp__refs_add(&self->locked, n[0], n[1], 0, err);
-    if (self->phase == PHASE_CHANGE)
+    if (changes)
         return note_changed(self, n[0], n[1], err);
     if (self->phase == PHASE_HELD)
         return wp__refs_add(&self->refs, n[0], n[2], n[1], err);

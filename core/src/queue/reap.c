@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "db/store.h"
+#include "job/job.h"
 #include "queue/queue.h"
 
 enum { PHASE_START, PHASE_FIND, PHASE_ODD, PHASE_ASIDE, PHASE_CHANGE, PHASE_EXPIRE, PHASE_END };
@@ -17,6 +18,7 @@ typedef struct wp__expired {
     wp__claim_ref ref;
     wp_id owner;
     wp__expired_end end;
+    int64_t backoff_base_ms, backoff_max_ms; /* of a run's job; 0: the store's */
 } wp__expired;
 
 /* Those that fail go together, owner by owner and reason by reason. Each of the others gets a delay of its own: claims
@@ -40,9 +42,19 @@ static bool same_group(const wp__expired *a, const wp__expired *b)
                       memcmp(a->owner.bytes, b->owner.bytes, sizeof a->owner.bytes) == 0);
 }
 
+/* The delay of one that is tried again. */
+static int64_t delay_of(const wp__expired *row, const wp_config *config)
+{
+    wp__worker_options options = config->worker;
+    if (row->backoff_base_ms)
+        options.backoff_base_ms = row->backoff_base_ms;
+    if (row->backoff_max_ms)
+        options.backoff_max_ms = row->backoff_max_ms;
+    return wp__backoff_us(row->ref.attempt, &options, config->worker_jitter);
+}
+
 static wp_status use_group(wp__reap_op *self, wp_error **err)
 {
-    const wp_config *config = wp__store_config(self->base.store);
     const wp__expired *first = &self->rows[self->done];
     wp_op *op = &self->base;
     wp__refs refs = {0};
@@ -66,8 +78,7 @@ static wp_status use_group(wp__reap_op *self, wp_error **err)
     self->end = first->end;
     wp__op_set_int(op, WP__P_STATUS, WP_MESSAGE_FAILED);
     wp__op_set_int(op, WP__P_ATTEMPTS, 1);
-    wp__op_set_int(op, WP__P_DELAY,
-                   wp__backoff_us(first->ref.attempt, &config->worker, config->worker_jitter));
+    wp__op_set_int(op, WP__P_DELAY, delay_of(first, wp__store_config(op->store)));
     wp__op_use_queue(op, first->end != RETRIED ? WP__QUEUE_FINISH : WP__QUEUE_RETRY, 2);
     return WP_OK;
 }
@@ -81,7 +92,7 @@ static wp_status reap_next(wp_op *op, wp_error **err)
         wp__op_set_int(op, WP__P_BATCH, WP__REAP_PAGE);
         wp__op_set_text(op, WP__P_WORKER, self->worker);
         self->phase = PHASE_FIND;
-        wp__op_use_queue(op, WP__QUEUE_FIND_EXPIRED, 6);
+        wp__op_use_queue(op, WP__QUEUE_FIND_EXPIRED, op->queue->runs ? 7 : 6);
         return WP_OK;
     }
     if (self->phase == PHASE_FIND) {
@@ -150,6 +161,13 @@ static wp_status note_expired(wp__reap_op *self, const wp__value *columns, wp_er
         return st;
     if (max_attempts <= 0) /* claimed by hand */
         max_attempts = wp__store_config(self->base.store)->worker.max_attempts;
+    row->backoff_base_ms = row->backoff_max_ms = 0;
+    if (self->base.queue->runs && columns[6].type == WP_VALUE_TEXT) {
+        wp__job_options options;
+        wp__job_options_read(&options, columns[6].p, columns[6].len);
+        row->backoff_base_ms = options.backoff_base_ms;
+        row->backoff_max_ms = options.backoff_max_ms;
+    }
     row->end = past_expiry                            ? PAST_EXPIRY
                : row->ref.attempt + 1 >= max_attempts ? AT_LIMIT
                                                       : RETRIED;

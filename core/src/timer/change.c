@@ -168,14 +168,25 @@ wp_status wp_timer_reschedule(int *moved, wp_store *store, wp_conn *conn, const 
     return run(moved, store, conn, (change_op){.has_due = true, .due_us = due_us}, id, err);
 }
 
-wp_status wp_timer_reschedule_in(int *moved, wp_store *store, wp_conn *conn, const wp_id *id,
-                                 int64_t delay_ms, wp_error **err)
+static change_op after(int64_t delay_ms)
 {
     /* what is too long stays so when it is cut */
     const int64_t ms = delay_ms < 0                 ? 0
                        : delay_ms > WP_DELAY_MS_MAX ? WP_DELAY_MS_MAX + 1
                                                     : delay_ms;
-    return run(moved, store, conn, (change_op){.delay_us = ms * 1000}, id, err);
+    return (change_op){.delay_us = ms * 1000};
+}
+
+wp_status wp_timer_reschedule_in(int *moved, wp_store *store, wp_conn *conn, const wp_id *id,
+                                 int64_t delay_ms, wp_error **err)
+{
+    return run(moved, store, conn, after(delay_ms), id, err);
+}
+
+wp_status wp_timer_reschedule_in_op(wp_op **out, wp_store *store, const wp_id *id, int64_t delay_ms,
+                                    wp_error **err)
+{
+    return make_op(out, store, after(delay_ms), id, err);
 }
 
 wp_status wp_timer_reschedule_op(wp_op **out, wp_store *store, const wp_id *id, int64_t due_us,

@@ -61,3 +61,6 @@ BEGIN
     INSERT INTO {job_run} (seq, id, topic, payload, headers, correlation_id, ordering_key, unique_key, created_at, due_at, expires_at)
     VALUES ((SELECT n.seq FROM {job_run_next} AS n), NEW.id, NEW.topic, NEW.payload, NEW.headers, NEW.correlation_id, NEW.ordering_key, NEW.unique_key, NEW.created_at, NEW.due_at, NEW.expires_at);
 END;
+
+-- Jobs whose last occurrence is in the future: the clock was ahead.
+CREATE INDEX {job_fired} ON {job} (fired_at) WHERE fired_at IS NOT NULL;
