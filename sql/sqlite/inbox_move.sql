@@ -7,4 +7,4 @@ SET topic = :topic, expires_at = :expires_at,
                            THEN coalesce(:due_at, :now + :delay)
                            ELSE max(next_attempt_at, coalesce(:due_at, :now + :delay)) END
 WHERE seq = :number
-RETURNING +seq
+RETURNING +seq, coalesce(:due_at, :now + :delay)

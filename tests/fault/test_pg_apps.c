@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include "base/thread.h"
+#include "db/store.h"
 
 /* ---- errors in the app's transaction ------------------------------------------------------ */
 
@@ -217,6 +218,71 @@ static void test_worker__finished_rows_that_are_there__hold_up_nobody(void **sta
     wp_store_close(store);
 }
 
+/* ---- what workers and rows are told ------------------------------------------------------- */
+
+/* A message that comes again with a delay is due at one instant, whatever the server's clock says between
+ * two statements. */
+/* proves: IBX-001 */
+static void test_inbox__comes_again_with_a_delay__is_due_at_one_time(void **state)
+{
+    pg_place *p = *state;
+    wp_store *store = fault_store(p->url, "store.signals=false");
+    wp_message *message = fault_message("t", "0");
+    wp_inbox_key *key = NULL;
+    MUST_OK(wp_message_set_delay_ms(message, 1000000, &must_err));
+    MUST_OK(wp_inbox_key_new(&key, "src", "1", &must_err));
+    for (int i = 0; i < 2; i++) {
+        MUST_OK(wp_inbox_enqueue(NULL, NULL, NULL, store, NULL, key, message, &must_err));
+        assert_int_equal(pg_number(p->db,
+                                   "SELECT m.due_at - w.next_attempt_at FROM infra.inbox AS m "
+                                   "JOIN infra.inbox_work AS w ON w.seq = m.seq"),
+                         0);
+    }
+    wp_inbox_key_free(key);
+    wp_message_free(message);
+    wp_store_close(store);
+}
+
+static bool was_told(PGconn *listener)
+{
+    PGnotify *told;
+    MUST(PQconsumeInput(listener));
+    told = PQnotifies(listener);
+    PQfreemem(told);
+    return told != NULL;
+}
+
+/* What an app marks in its transaction may be work: workers hear of it with the commit. */
+/* proves: WRK-002, IBX-099 */
+static void test_marks__in_the_apps_transaction__are_announced(void **state)
+{
+    pg_place *p = *state;
+    wp_store *store = fault_store(p->url, "");
+    wp_message *message = fault_message("t", "0");
+    wp_inbox_key *key = NULL;
+    app a;
+    MUST_OK(wp_inbox_key_new(&key, "src", "1", &must_err));
+    MUST_OK(wp_inbox_enqueue(NULL, NULL, NULL, store, NULL, key, message, &must_err));
+    for (int i = 0; i < 2; i++) {
+        PGconn *listener;
+        app_start(&a, p, store, "BEGIN");
+        listener = wpt_pg_connect(p->url);
+        pg_exec(listener, "LISTEN \"%s\"", wp__store_channel(store));
+        if (i)
+            MUST_OK(wp_inbox_revive(store, a.conn, key, &must_err));
+        else
+            MUST_OK(wp_inbox_mark_dead(store, a.conn, key, "no", &must_err));
+        assert_false(was_told(listener));
+        pg_exec(a.pg, "COMMIT");
+        AWAIT(was_told(listener));
+        PQfinish(listener);
+        app_quit(&a);
+    }
+    wp_inbox_key_free(key);
+    wp_message_free(message);
+    wp_store_close(store);
+}
+
 /* ---- ordering keys ------------------------------------------------------------------------ */
 
 enum { WRITERS = 4, KEYS = 3, EACH = FAULT_ROUNDS(150) };
@@ -412,6 +478,8 @@ static int suite(void)
         WITH_PG(test_timeout__of_the_apps_statement_or_lock__is_told_to_try_again),
         WITH_PG(test_idle_app__in_its_transaction__nobody_else_waits),
         WITH_PG(test_worker__finished_rows_that_are_there__hold_up_nobody),
+        WITH_PG(test_inbox__comes_again_with_a_delay__is_due_at_one_time),
+        WITH_PG(test_marks__in_the_apps_transaction__are_announced),
         WITH_PG(test_ordering__late_commits_and_retries__keys_stay_in_order),
         WITH_PG(test_deploy__16_processes_at_once__one_schema),
         WITH_PG(test_workers_killed__round_after_round__effects_happen_once),

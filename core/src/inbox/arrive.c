@@ -224,7 +224,7 @@ static bool use_by_status(arrive_op *self)
     else if (self->status == WP_MESSAGE_SEEN || self->status == WP_MESSAGE_FAILED)
         use(self, FILL, WP__SQL_INBOX_FILL, 0);
     else
-        use(self, MOVE, WP__SQL_INBOX_MOVE, 1);
+        use(self, MOVE, WP__SQL_INBOX_MOVE, 2);
     return true;
 }
 
@@ -326,6 +326,12 @@ static wp_status arrive_row(wp_op *op, const wp__value *columns, wp_error **err)
         return note_arrival(self, columns, err);
     if (self->stage == STATE)
         return wp__column_int(&self->status, &columns[0], err);
+    if (self->stage == MOVE) { /* one time for both rows */
+        int64_t due_us = 0;
+        wp_status st = wp__column_int(&due_us, &columns[1], err);
+        wp__op_set_int(op, WP__P_DUE_AT, due_us);
+        return st;
+    }
     if (self->stage == SETTLE && columns[0].type == WP_VALUE_NULL)
         return wp__fail_triggers(err); /* told of, but not done */
     return WP_OK;

@@ -8,7 +8,7 @@
 #include "db/store.h"
 #include "inbox/inbox.h"
 
-enum { START, HOLD, CHANGE, AGAIN, REPLAY, END };
+enum { START, HOLD, CHANGE, AGAIN, REPLAY, END, SIGNAL };
 
 typedef struct mark_op {
     wp_op base;
@@ -17,6 +17,7 @@ typedef struct mark_op {
     const char *reason;
     wp_inbox_key *own_key;
     char *own_reason;
+    bool joins; /* runs in a transaction of the app's, which commits unseen */
     int step;
     int replay_step;
     bool row_seen;
@@ -88,6 +89,12 @@ static wp_status use_change(mark_op *self, wp_error **err)
     }
 }
 
+/* What waited behind its ordering key may run, or it itself: workers are to be told with the commit. */
+static bool makes_work(const mark_op *self)
+{
+    return self->joins && self->mark != WP_INBOX_MARK_PROCESSING;
+}
+
 static wp_status mark_next(wp_op *op, wp_error **err)
 {
     mark_op *self = (mark_op *)op;
@@ -110,6 +117,12 @@ static wp_status mark_next(wp_op *op, wp_error **err)
         return use_change(self, err);
     if (self->step == REPLAY && wp__replay_use_next(op, &self->replay_step))
         return WP_OK;
+    if (self->step != SIGNAL && makes_work(self) && wp__store_may_signal(op->store)) {
+        self->step = SIGNAL;
+        wp__op_set_text(op, WP__P_NAME, wp__store_channel(op->store));
+        wp__op_use(op, WP__SQL_OUTBOX_SIGNAL, 1);
+        return WP_OK;
+    }
     op->result_count = 1;
     return WP_OK;
 }
@@ -178,9 +191,9 @@ static wp_status run(wp_store *store, wp_conn *conn, const wp_inbox_key *key, wp
     wp_status st = init(&op, store, conn, key, mark, reason, err);
     if (st != WP_OK)
         return st;
+    op.joins = conn != NULL;
     st = wp__store_run(store, conn, &op.base, err);
     wp__op_fini(&op.base);
-    /* what waited behind its ordering key may run, or it itself */
     if (st == WP_OK && !conn && mark != WP_INBOX_MARK_PROCESSING)
         wp__store_announce(store);
     wp__log_pump(wp__store_log(store));
@@ -204,6 +217,7 @@ wp_status wp_inbox_mark_op(wp_op **out, wp_store *store, const wp_inbox_key *key
         return st;
     }
     op->key = op->own_key;
+    op->joins = true;
     op->base.owns_store = true;
     wp__store_ref(store);
     *out = &op->base;
