@@ -504,6 +504,48 @@ static void test_dead__purged__are_gone_and_nothing_else_is(void **state)
     }
 }
 
+static wp_outcome reject_again(wp_delivery *delivery, void *user)
+{
+    (void)delivery;
+    (void)user;
+    return WP_OUTCOME_REJECT;
+}
+
+/* They die again while the call goes on: it deals with each that was dead when it began, once. */
+/* proves: DLQ-001 */
+static void test_dead__that_die_again_meanwhile__are_not_replayed_again(void **state)
+{
+    enum { COUNT = 2000 };
+    bed *b = *state;
+    wp_message *m = wpt_message("t", "x");
+    const wp_message **messages = calloc(COUNT, sizeof *messages);
+    wp_id *ids = calloc(COUNT, sizeof *ids);
+    wp_config *config = wpt_config(b->clock, WPT_OPTIONS("worker.concurrency", "100"));
+    const wp_id owner = wpt_owner(1);
+    wp_worker *worker = NULL;
+    size_t replayed = 0;
+    for (size_t i = 0; i < COUNT; i++)
+        messages[i] = m;
+    WPT_OK(wp_outbox_enqueue_many(ids, NULL, b->store, NULL, messages, COUNT, WPT_ERR));
+    wp_claim_free(wpt_claim(b->store, 1, COUNT, 1000));
+    WPT_OK(wp_outbox_fail(NULL, b->store, NULL, &owner, ids, NULL, COUNT, "no", WPT_ERR));
+    wpt_advance_ms(b->clock, 1000);
+    WPT_OK(wp_worker_new(&worker, b->store, config, WPT_ERR));
+    wp_config_free(config);
+    WPT_OK(wp_worker_handle(worker, WP_SOURCE_OUTBOX, "t", reject_again, NULL, NULL, WPT_ERR));
+    WPT_OK(wp_worker_start(worker, 2, WPT_ERR));
+    WPT_OK(
+        wp_dead_replay(&replayed, b->store, WP_SOURCE_OUTBOX, NULL, INT64_MAX, 0, NULL, WPT_ERR));
+    assert_int_equal(replayed, COUNT);
+    WPT_OK(wp_worker_stop(NULL, worker, 60000, WPT_ERR));
+    wp_worker_free(worker);
+    WPT_OK(wp_dead_purge(&replayed, b->store, WP_SOURCE_OUTBOX, NULL, INT64_MAX, WPT_ERR));
+    assert_int_equal(count(b, outbox, NULL), 0);
+    wp_message_free(m);
+    free(messages);
+    free(ids);
+}
+
 /* A worker for a queue whose deliveries are pulled. */
 static wp_worker *worker_for(bed *b, const queue *q, const char *const *options)
 {
@@ -848,6 +890,7 @@ int main(void)
         BED_TEST(test_dead__that_arrives_meanwhile__is_left_to_that),
         BED_TEST(test_dead__replayed_while_its_unique_key_is_taken__stays_dead),
         BED_TEST(test_dead__purged__are_gone_and_nothing_else_is),
+        BED_TEST(test_dead__that_die_again_meanwhile__are_not_replayed_again),
         BED_TEST(test_dead__purged_while_its_handler_runs__leaves_the_next_one_alone),
         BED_TEST(test_cleanup__of_what_is_done__leaves_all_else),
         BED_TEST(test_cleanup__of_each_queue__removes_what_was_done_long_ago),

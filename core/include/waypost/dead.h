@@ -58,7 +58,8 @@ WP_API const wp_outbox_info *wp_dead_list_at(const wp_dead_list *list, size_t in
 /** Free the page. */
 WP_API void wp_dead_list_free(WP_OWN wp_dead_list *list);
 
-/** Make dead letters ready again, with no attempts, in the order in which they died. Each replay is
+/** Make dead letters ready again, with no attempts, in the order in which they died. What dies after the
+ * call began is left, so what is replayed and dies again is not replayed twice. Each replay is
  * recorded (table `<queue>_replayed`) and logged. One whose unique key another unfinished message has
  * stays dead; an expiry that has passed counts no more. Claim numbers go on rising.
  * @param replayed    may be NULL; gets how many were, also if a later one failed
@@ -69,7 +70,7 @@ WP_API void wp_dead_list_free(WP_OWN wp_dead_list *list);
 WP_API wp_status wp_dead_replay(size_t *replayed, wp_store *store, wp_source source,
                                 const wp_dead_filter *filter, int64_t limit, int64_t per_second,
                                 const char *by, wp_error **err);
-/** Delete dead letters for ever. The inbox forgets that they ever arrived.
+/** Delete dead letters for ever, those that were dead when the call began. The inbox forgets that they ever arrived.
  * @param purged  may be NULL; gets how many were, also if a later one failed */
 WP_API wp_status wp_dead_purge(size_t *purged, wp_store *store, wp_source source,
                                const wp_dead_filter *filter, int64_t limit, wp_error **err);

@@ -248,7 +248,7 @@ void wp_dead_list_free(wp_dead_list *list)
 
 typedef enum change { REPLAY, PURGE, CLEANUP } change;
 
-enum { START, FIND, REPLAYING, FINISHED, MESSAGES, REPLAYED };
+enum { START, LAST, FIND, REPLAYING, FINISHED, MESSAGES, REPLAYED };
 
 typedef struct page_op {
     wp_op base;
@@ -258,6 +258,7 @@ typedef struct page_op {
     int64_t limit;
     int64_t delay_us; /* REPLAY: between two; CLEANUP: how old */
     int64_t before;   /* REPLAY: so many were replayed before */
+    int64_t until_us; /* those that die later are left: INT64_MAX: to be found out first */
     const char *by;
     int step;
     int replay_step;
@@ -285,11 +286,16 @@ static wp_status use_seqs(page_op *self, wp__buf *seqs, wp_error **err)
     return WP_OK;
 }
 
-static wp_status page_start(page_op *self)
+static void page_start(page_op *self)
 {
     wp_op *op = &self->base;
     wp__op_set_now(op);
     wp__op_set_int(op, WP__P_DELAY, self->delay_us);
+    if (self->change != CLEANUP && self->until_us == INT64_MAX) {
+        self->step = LAST;
+        wp__op_use_queue(op, WP__QUEUE_LAST_DEAD, 1);
+        return;
+    }
     self->step = FIND;
     if (self->change == CLEANUP) {
         wp__op_set_int(op, WP__P_NUMBER, self->after.seq);
@@ -297,17 +303,20 @@ static wp_status page_start(page_op *self)
         wp__op_use_queue(op, WP__QUEUE_FIND_OLD, 3);
     } else {
         use_filter(op, self->filter, &self->after, self->limit);
+        if (!self->filter || self->filter->until_us > self->until_us)
+            wp__op_set_int(op, WP__P_UNTIL, self->until_us);
         wp__op_use_queue(op, WP__QUEUE_FIND_DEAD, 2);
     }
-    return WP_OK;
 }
 
 static wp_status page_next(wp_op *op, wp_error **err)
 {
     page_op *self = (page_op *)op;
     wp_status st;
-    if (self->step == START)
-        return page_start(self);
+    if (self->step == START || self->step == LAST) {
+        page_start(self);
+        return WP_OK;
+    }
     if (self->step == FIND) {
         if (!self->seqs.len)
             return WP_OK;
@@ -364,6 +373,8 @@ static wp_status page_row(wp_op *op, const wp__value *columns, wp_error **err)
     wp_status st;
     if (self->step == FIND && self->change == CLEANUP)
         return note_old(self, columns, err);
+    if (self->step == LAST)
+        return wp__column_int_or(&self->until_us, &columns[0], INT64_MIN, err);
     if (self->step == FIND) {
         if ((st = wp__column_int(&self->last.died_us, &columns[0], err)) != WP_OK ||
             (st = wp__column_int(&self->last.seq, &columns[1], err)) != WP_OK)
@@ -449,6 +460,7 @@ static wp_status run_pages(size_t *changed, wp_store *store, const wp__queue *qu
         if (st == WP_OK)
             total += op.changed;
         want.after = op.after;
+        want.until_us = op.until_us;
         if (more && op.changed)
             wp__sleep_us(PAUSE_US); /* others want the tables, too */
     }
@@ -468,7 +480,7 @@ wp_status wp_dead_replay(size_t *replayed, wp_store *store, wp_source source,
                          const wp_dead_filter *filter, int64_t limit, int64_t per_second,
                          const char *by, wp_error **err)
 {
-    page_op want = {.change = REPLAY, .filter = filter, .by = by};
+    page_op want = {.change = REPLAY, .filter = filter, .by = by, .until_us = INT64_MAX};
     const wp__queue *queue = NULL;
     wp_status st;
     if ((st = check_source(&queue, store, source, err)) != WP_OK ||
@@ -487,7 +499,7 @@ wp_status wp_dead_replay(size_t *replayed, wp_store *store, wp_source source,
 wp_status wp_dead_purge(size_t *purged, wp_store *store, wp_source source,
                         const wp_dead_filter *filter, int64_t limit, wp_error **err)
 {
-    page_op want = {.change = PURGE, .filter = filter};
+    page_op want = {.change = PURGE, .filter = filter, .until_us = INT64_MAX};
     const wp__queue *queue = NULL;
     wp_status st;
     if ((st = check_source(&queue, store, source, err)) != WP_OK)
