@@ -78,7 +78,7 @@ END;
 -- However a join ends: what is to be enqueued then is, and those that wait for it wait no more.
 CREATE TRIGGER {join_over} AFTER UPDATE OF status ON {join} WHEN OLD.status = 0 AND NEW.status <> 0
 BEGIN
-    INSERT INTO {outbox} (id, topic, payload, headers, correlation_id, ordering_key, created_at, due_at)
+    INSERT INTO {outbox_new} (id, topic, payload, headers, correlation_id, ordering_key, created_at, due_at)
     SELECT n.id, n.topic, n.payload, n.headers, n.correlation_id, n.ordering_key, NEW.ended_at, NEW.ended_at
     FROM {join_next} AS n
     WHERE n.join_seq = NEW.seq AND n.status = NEW.status;
