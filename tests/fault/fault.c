@@ -121,6 +121,17 @@ wp_store *fault_store(const char *path, const char *options)
     return store;
 }
 
+wp_store *fault_store_at(const char *url)
+{
+    wp_config *config = fault_config("", "");
+    wp_store *store = NULL;
+    MUST_OK(wp_config_set(config, "store.url", url, &must_err));
+    MUST_OK(wp_config_set(config, "store.deploy", "true", &must_err));
+    MUST_OK(wp_store_open(&store, config, &must_err));
+    wp_config_free(config);
+    return store;
+}
+
 void fault_deploy(const char *path)
 {
     wp_config *config = fault_config(path, "");

@@ -89,6 +89,8 @@ int64_t file_size(const char *path);
  * (processes die here, not machines), and `options`: "key=value key=value". */
 wp_config *fault_config(const char *path, const char *options);
 wp_store *fault_store(const char *path, const char *options);
+/* The same by URL, on any engine; it is deployed if need be. */
+wp_store *fault_store_at(const char *url);
 void fault_deploy(const char *path);
 wp_message *fault_message(const char *topic, const char *payload);
 /* Enqueue in a transaction of its own. */

@@ -16,17 +16,6 @@ typedef struct term {
     int64_t first, last; /* instants, by the clock of this machine, which is the database's */
 } term;
 
-static wp_store *store_at(const char *url)
-{
-    wp_config *config = fault_config("", "");
-    wp_store *store = NULL;
-    MUST_OK(wp_config_set(config, "store.url", url, &must_err));
-    MUST_OK(wp_config_set(config, "store.deploy", "true", &must_err));
-    MUST_OK(wp_store_open(&store, config, &must_err));
-    wp_config_free(config);
-    return store;
-}
-
 /* ---- a leader ----------------------------------------------------------------------------- */
 
 /* The clock is read before the check: if that says yes, it led at that instant, wherever this process was
@@ -49,7 +38,7 @@ static wp_status lead(wp_lease *lease, void *user, wp_error **err)
 
 static int play_leader(const char *path, const char *url)
 {
-    wp_store *store = store_at(url);
+    wp_store *store = fault_store_at(url);
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT, 0600);
     MUST(fd >= 0);
     parent_tell();
@@ -112,7 +101,7 @@ static void rule(const char *path, const char *url)
     term *terms = calloc(TERMS_MAX, sizeof *terms);
     term latest = {0};
     child children[PROCESSES];
-    wp_store *store = store_at(url);
+    wp_store *store = fault_store_at(url);
     assert_non_null(terms);
     for (int i = 0; i < PROCESSES; i++) {
         children[i] = child_start("leader", path, url);

@@ -28,17 +28,6 @@ typedef struct claim {
     int64_t until;
 } claim;
 
-static wp_store *store_at(const char *url)
-{
-    wp_config *config = fault_config("", "");
-    wp_store *store = NULL;
-    MUST_OK(wp_config_set(config, "store.url", url, &must_err));
-    MUST_OK(wp_config_set(config, "store.deploy", "true", &must_err));
-    MUST_OK(wp_store_open(&store, config, &must_err));
-    wp_config_free(config);
-    return store;
-}
-
 static int64_t utc_us(void)
 {
     return wp_clock_utc_us(NULL);
@@ -96,7 +85,7 @@ static void live(wp_store *store, int fd, const char *owner)
 
 static int play_holder(const char *path, const char *url)
 {
-    wp_store *store = store_at(url);
+    wp_store *store = fault_store_at(url);
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT, 0600);
     MUST(fd >= 0);
     parent_tell();
@@ -189,7 +178,7 @@ static void check_claims(claim *claims, size_t count)
 
 static void fight(const char *path, const char *url)
 {
-    wp_store *store = store_at(url);
+    wp_store *store = fault_store_at(url);
     claim *claims = calloc(CLAIMS_MAX, sizeof *claims);
     child children[PROCESSES];
     size_t count;
