@@ -113,6 +113,53 @@ static void test_deploy__tables_of_other_names_are_there__is_a_schema_error(void
     }
 }
 
+static void refuses_tables(bed *b, const char *outbox, const char *inbox, const char *named)
+{
+    wp_config *config = bed_config(b, NULL);
+    wp_store *store = NULL;
+    WPT_OK(wp_config_set(config, "store.outbox_table", outbox, WPT_ERR));
+    WPT_OK(wp_config_set(config, "store.inbox_table", inbox, WPT_ERR));
+    WPT_FAILS(wp_store_open(&store, config, WPT_ERR), WP_E_CONFIG, named);
+    WPT_FAILS(wp_schema_deploy(config, WPT_ERR), WP_E_CONFIG, named);
+    wp_config_free(config);
+}
+
+/* Each table and view that is there and is of no queue with a name of the app's. */
+static void refuses_own_tables(bed *b)
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *names = NULL;
+    int count = 0;
+    assert_int_equal(sqlite3_open(b->url + strlen("sqlite:"), &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db,
+                                        "SELECT substr(name, 7) FROM sqlite_schema "
+                                        "WHERE type IN ('table', 'view') AND name GLOB 'infra_*' "
+                                        "AND name NOT GLOB 'infra_*box*'",
+                                        -1, &names, NULL),
+                     SQLITE_OK);
+    for (; sqlite3_step(names) == SQLITE_ROW; count++) {
+        const char *name = (const char *)sqlite3_column_text(names, 0);
+        refuses_tables(b, name, "inbox", "store.outbox_table");
+        refuses_tables(b, "outbox", name, "store.inbox_table");
+    }
+    assert_true(count > 20);
+    (void)sqlite3_finalize(names);
+    (void)sqlite3_close(db);
+}
+
+/* proves: SDP-001 */
+static void test_open__a_queue_in_a_table_of_waypost_s_own__is_a_config_error(void **state)
+{
+    bed *b = *state;
+    refuses_tables(b, "LEASE", "inbox", "store.outbox_table");
+    refuses_tables(b, "outbox", "job_run", "store.inbox_table");
+    refuses_tables(b, "events", "Events", "would share");
+    refuses_tables(b, "events", "events_work", "would share");
+    refuses_tables(b, "in_all", "in", "would share");
+    if (strcmp(b->engine->name, "sqlite, a file") == 0)
+        refuses_own_tables(b);
+}
+
 /* proves: SDP-001 */
 static void test_deploy__many_at_once__all_succeed(void **state)
 {
@@ -220,6 +267,7 @@ int main(void)
         BED_TEST(test_open__schema_not_deployed__is_a_schema_error_and_creates_nothing),
         BED_TEST(test_deploy__twice__is_harmless),
         BED_TEST(test_deploy__tables_of_other_names_are_there__is_a_schema_error),
+        BED_TEST(test_open__a_queue_in_a_table_of_waypost_s_own__is_a_config_error),
         BED_TEST(test_deploy__many_at_once__all_succeed),
         BED_TEST(test_open__older_schema__is_a_schema_error_and_a_newer_one_is_not),
         BED_TEST(test_names__two_in_one_database__share_nothing),

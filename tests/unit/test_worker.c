@@ -970,6 +970,21 @@ static void test_stop__from_a_handler__its_own_outcome_still_counts(void **state
     assert_int_equal(atomic_load(&g->calls), 1);
 }
 
+/* proves: OBX-116 */
+static void test_run__stopped_by_a_handler__has_its_outcome_written(void **state)
+{
+    ground *g = *state;
+    for (int round = 0; round < 10; round++) {
+        const wp_id id = wpt_enqueue(g->store, "t", "x");
+        g->worker = worker_new(g, NULL);
+        WPT_OK(wp_worker_handle(g->worker, WP_SOURCE_OUTBOX, "t", stop_inside, g, NULL, WPT_ERR));
+        WPT_OK(wp_worker_run(g->worker, WPT_ERR));
+        wp_worker_free(g->worker);
+        g->worker = NULL;
+        assert_int_equal(wpt_status_of(g->store, &id), WP_MESSAGE_DONE);
+    }
+}
+
 /* How many handlers are inside wp_worker_stop(). */
 static size_t stopping(ground *g)
 {
@@ -1493,6 +1508,7 @@ int main(void)
         GROUND(test_stop__before_the_start__ends_it),
         GROUND(test_stop__deadlines_out_of_range__are_refused),
         GROUND(test_stop__from_a_handler__its_own_outcome_still_counts),
+        GROUND(test_run__stopped_by_a_handler__has_its_outcome_written),
         GROUND(test_stop__from_two_handlers_at_once__both_outcomes_count),
         GROUND(test_stop__from_two_handlers_that_finished_before__neither_waits_for_the_other),
         GROUND(test_stop__deadline_passes_while_a_handler_stops__that_one_may_finish),

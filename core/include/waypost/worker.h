@@ -124,7 +124,8 @@ WP_API wp_status wp_worker_topic_set(wp_worker *worker, wp_source source, const 
  * @return WP_OK; WP_E_TIMEOUT; WP_E_STOPPED. */
 WP_API wp_status wp_worker_next(wp_delivery **out, wp_worker *worker, int64_t timeout_ms,
                                 wp_error **err);
-/** Run handlers on this thread until the worker is stopped. Several threads may. */
+/** Run handlers on this thread until the worker is stopped, and what they answered is written (if the
+ * database cannot be written to, for no longer than the stop's deadline or 5 s). Several threads may. */
 WP_API wp_status wp_worker_run(wp_worker *worker, wp_error **err);
 /** Run handlers on `threads` threads of the library's own (1 to 1024). For C programs. */
 WP_API wp_status wp_worker_start(wp_worker *worker, unsigned threads, wp_error **err);

@@ -326,13 +326,55 @@ static wp_status choose_driver(wp_store *store, wp_error **err)
                     *url ? "is of no known kind" : "is not set");
 }
 
-/* Two queues in one table: SQLite does not tell ASCII's upper case from its lower. */
+/* True if `table` is `base`, or begins with it and "_". SQLite does not tell ASCII's upper case from its
+ * lower. */
+static bool is_of(const char *table, const char *base)
+{
+    size_t len = strlen(base);
+    return strncasecmp(table, base, len) == 0 && (table[len] == '\0' || table[len] == '_');
+}
+
+/* True if `table` is what `queue` and the rest of a name make. */
+static bool is_part_of(const char *table, const char *queue)
+{
+    static const char *const rests[] = {"",      "work", "finished", "replayed", "all",
+                                        "heads", "next", "new",      "end"};
+    if (!is_of(table, queue))
+        return false;
+    table += strlen(queue);
+    table += *table == '_';
+    for (size_t i = 0; i < sizeof rests / sizeof rests[0]; i++)
+        if (strcasecmp(table, rests[i]) == 0)
+            return true;
+    return false;
+}
+
+/* A queue in a table of Waypost's own. */
+static wp_status check_table(const char *option, const char *table, wp_error **err)
+{
+    static const char *const own[] = {"dead_letters", "job",       "join",      "last_number",
+                                      "lease",        "migration", "semaphore", "timer"};
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (is_of(table, own[i]))
+            return wp__fail(err, WP_E_CONFIG,
+                            "%s is \"%s\": Waypost has tables of its own called \"%s\" or so",
+                            option, table, own[i]);
+    return WP_OK;
+}
+
 static wp_status check_tables(const wp_config *config, wp_error **err)
 {
-    if (strcasecmp(config->outbox_table, config->inbox_table) != 0)
+    const char *outbox = config->outbox_table;
+    const char *inbox = config->inbox_table;
+    wp_status st;
+    if ((st = check_table("store.outbox_table", outbox, err)) != WP_OK ||
+        (st = check_table("store.inbox_table", inbox, err)) != WP_OK)
+        return st;
+    if (!is_part_of(outbox, inbox) && !is_part_of(inbox, outbox))
         return WP_OK;
-    return wp__fail(err, WP_E_CONFIG, "store.outbox_table and store.inbox_table are both \"%s\"",
-                    config->inbox_table);
+    return wp__fail(err, WP_E_CONFIG,
+                    "store.outbox_table \"%s\" and store.inbox_table \"%s\" would share a table",
+                    outbox, inbox);
 }
 
 /* A store with everything but a connection. */

@@ -4,6 +4,8 @@
 
 #include "worker/worker.h"
 
+enum { OUTCOMES_US = 5000000 }; /* the database may be busy with somebody else */
+
 void *wp__dispatch_self(void)
 {
     static _Thread_local char self;
@@ -219,6 +221,28 @@ static wp_status run_until_stopped(wp_worker *worker, wp_error **err)
     return st;
 }
 
+/* @locks mutex */
+static bool outcomes_wait(const wp_worker *worker)
+{
+    for (const wp__part *part = worker->parts; part; part = part->next)
+        if (part->pump_running && (part->finished.count || part->writing))
+            return true;
+    return false;
+}
+
+/* A handler that stops the worker does not wait for its own outcome; then this thread does, so that the
+ * worker can be freed without losing it. */
+static void wait_for_outcomes(wp_worker *worker)
+{
+    int64_t deadline = wp__real_mono_us() + OUTCOMES_US;
+    wp__mutex_lock(&worker->mutex);
+    if (worker->stop_until > deadline)
+        deadline = worker->stop_until;
+    while (outcomes_wait(worker) && wp__cond_wait_until(&worker->settled, &worker->mutex, deadline))
+        continue;
+    wp__mutex_unlock(&worker->mutex);
+}
+
 wp_status wp_worker_run(wp_worker *worker, wp_error **err)
 {
     wp_status st = wp__worker_check(worker, err);
@@ -227,6 +251,7 @@ wp_status wp_worker_run(wp_worker *worker, wp_error **err)
     wp__worker_ref(worker);
     enter(worker);
     st = run_until_stopped(worker, err);
+    wait_for_outcomes(worker);
     wp__worker_leave(worker);
     wp__worker_unref(worker);
     return st;

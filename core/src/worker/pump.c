@@ -312,6 +312,18 @@ static wp_status maintain(wp__part *part, int64_t now, wp_error **err)
     return st;
 }
 
+/* What is finished is written before others' expired claims are looked for: if nothing could be written
+ * for the length of a lease, they would be our own. */
+static wp_status write_finished(wp__part *part, wp_error **err)
+{
+    wp__flush f = {0};
+    wp_status st;
+    wp__mutex_lock(&part->worker->mutex);
+    st = wp__flush_take(&f, part, err);
+    wp__mutex_unlock(&part->worker->mutex);
+    return st == WP_OK && f.count ? transact(part, &f, NULL, 0, &(size_t){0}, err) : st;
+}
+
 /* ---- a round ------------------------------------------------------------------------------ */
 
 /* The next group that wants messages and whose time has come. @locks mutex */
@@ -410,7 +422,8 @@ static wp_status round_once(wp__part *part, int64_t *deadline, bool *did, wp_err
         return st;
     if (reconnected)
         poll_now(part, now); /* it may be another file, and changes were not seen meanwhile */
-    if (now >= part->next_reap && (st = maintain(part, now, err)) != WP_OK)
+    if (now >= part->next_reap &&
+        ((st = write_finished(part, err)) != WP_OK || (st = maintain(part, now, err)) != WP_OK))
         return st;
     if (reconnected && part->unsure_until && (st = wp__recover_claims(part, err)) != WP_OK)
         return st;

@@ -281,6 +281,8 @@ wp_status wp_worker_stop(size_t *abandoned, wp_worker *worker, int64_t deadline_
     wp__worker_ref(worker);
     wp__mutex_lock(&worker->mutex);
     begin_stop(worker);
+    if (worker->stop_until < deadline)
+        worker->stop_until = deadline;
     worker->threads_stopping += wp__dispatch_is_thread_of(worker);
     mark_stopping(worker, true);
     wp__cond_broadcast(&worker->settled); /* there is one less to wait for */

@@ -185,6 +185,7 @@ struct wp_worker {
     size_t thread_count;
     size_t threads_running;
     size_t threads_stopping; /* of them, inside wp_worker_stop() */
+    int64_t stop_until;      /* the latest deadline of a stop, a real instant */
 
     /* several stores */
     wp_router *router; /* a reference; NULL: none */
