@@ -985,6 +985,43 @@ static void test_run__stopped_by_a_handler__has_its_outcome_written(void **state
     }
 }
 
+/* A lock that outlasts the lease: the outcome that is held is written before leases are reaped. */
+/* proves: OBX-053 */
+static void test_reap__own_outcome_waits_for_a_lock__is_written_first(void **state)
+{
+    ground *g = *state;
+    wpt_dir dir;
+    char url[256];
+    sqlite3 *db = NULL;
+    wp_id id;
+    wp_outbox_info *info = NULL;
+    wpt_dir_make(&dir);
+    (void)snprintf(url, sizeof url, "sqlite:%s/locked.db", dir.path);
+    wp_store_close(g->store);
+    g->store = wpt_store(url, g->clock, WPT_OPTIONS("store.busy_timeout_ms", "1"));
+    id = wpt_enqueue(g->store, "t", "x");
+    use_worker(g, WPT_OPTIONS("worker.lease_ms", "1000", "worker.reap_ms", "10"));
+    start_at_gate(g, 1, 1);
+    assert_int_equal(sqlite3_open(url + strlen("sqlite:"), &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    wpt_gate_open(&g->gate, SIZE_MAX);
+    WPT_AWAIT(counter(g, WP_COUNTER_ERRORS) > 0 && atomic_load(&g->finish) == WP_OK);
+    wpt_advance_ms(g->clock, 60000);
+    assert_int_equal(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    WPT_AWAIT(wpt_status_of(g->store, &id) != WP_MESSAGE_IN_PROGRESS);
+    WPT_OK(wp_outbox_get(&info, g->store, &id, WPT_ERR));
+    assert_int_equal(wp_outbox_info_status(info), WP_MESSAGE_DONE);
+    wp_outbox_info_free(info);
+    stop(g);
+    assert_int_equal(atomic_load(&g->calls), 1);
+    (void)sqlite3_close(db);
+    wp_worker_free(g->worker);
+    g->worker = NULL;
+    wp_store_close(g->store);
+    g->store = NULL;
+    wpt_dir_remove(&dir);
+}
+
 /* How many handlers are inside wp_worker_stop(). */
 static size_t stopping(ground *g)
 {
@@ -1509,6 +1546,7 @@ int main(void)
         GROUND(test_stop__deadlines_out_of_range__are_refused),
         GROUND(test_stop__from_a_handler__its_own_outcome_still_counts),
         GROUND(test_run__stopped_by_a_handler__has_its_outcome_written),
+        GROUND(test_reap__own_outcome_waits_for_a_lock__is_written_first),
         GROUND(test_stop__from_two_handlers_at_once__both_outcomes_count),
         GROUND(test_stop__from_two_handlers_that_finished_before__neither_waits_for_the_other),
         GROUND(test_stop__deadline_passes_while_a_handler_stops__that_one_may_finish),
