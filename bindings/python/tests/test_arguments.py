@@ -6,6 +6,7 @@ import json
 import logging
 import sqlite3
 import uuid
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, List
@@ -96,6 +97,49 @@ def test_times_keep_their_microseconds_and_any_zone(app: App) -> None:
     got = {message.topic: message.due for message in app.claim()}
     assert got["a"] == due and got["a"].microsecond == 123457
     assert got["b"].timestamp() == 0
+
+
+def test_times_past_the_last_year_are_its_end(new_url: Any) -> None:
+    last = datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=timezone.utc)
+    clock = waypost.ManualClock(last - timedelta(minutes=10))
+    with waypost.Store.open(new_url(), deploy=True, clock=clock) as store:
+        made, owner = store.outbox.enqueue("a", "1"), waypost.new_id()
+        claim = store.outbox.claim(owner, lease=3600)
+        assert store.outbox.get(made.id).locked_until == last
+        assert store.outbox.abandon(owner, claim, delay=3600) == 1
+        assert store.outbox.get(made.id).next_attempt == last
+
+
+# proves: BND-004
+def test_numbers_and_lists_that_are_none_are_named(app: App) -> None:
+    dead, big = app.outbox.dead(), 2**70
+    job = waypost.Job("j", cron="@hourly")
+    calls: List[Any] = [
+        (lambda: app.claim(topics=5), ArgumentError, "topics"),
+        (lambda: app.claim(topics="a"), ArgumentError, "topics"),
+        (lambda: app.claim(topics=[5]), ArgumentError, "topics"),
+        (lambda: app.claim(batch=1.5), ArgumentError, "batch"),
+    ]
+    for number in (big, -big):
+        more: List[Any] = [
+            (lambda n=number: app.claim(batch=n), RangeError, "batch"),
+            (lambda n=number: dead.page(n), RangeError, "limit"),
+            (lambda n=number: dead.purge(limit=n), RangeError, "limit"),
+            (lambda n=number: dead.replay(limit=n), RangeError, "limit"),
+            (lambda n=number: dead.replay(per_second=n), RangeError, "per_second"),
+            (lambda n=number: app.store.semaphore("s", limit=n).slot(), RangeError, "limit"),
+            (lambda n=number: app.store.jobs.put(replace(job, catch_up=n)), RangeError, "catch_up"),
+            (
+                lambda n=number: app.store.jobs.put(replace(job, max_attempts=n)),
+                RangeError,
+                "max_attempts",
+            ),
+            (lambda n=number: waypost.Schedule("@hourly").preview(n, NOW), RangeError, "count"),
+        ]
+        calls += more
+    for call, kind, name in calls:
+        with pytest.raises(kind, match=name):
+            call()
 
 
 def test_base64(app: App) -> None:
@@ -252,9 +296,20 @@ def test_bad_options_of_workers_and_handlers(app: App) -> None:
         ({"concurrency": 0}, ConfigError),
         ({"lease": -1}, ConfigError),
         ({"lease": "1"}, ArgumentError),
+        ({"concurrency": 1.5}, ConfigError),
+        ({"concurrency": "a"}, ConfigError),
+        ({"concurrency": True}, ConfigError),
+        ({"concurrency": 2**70}, ConfigError),
         ({"threads": 0}, RangeError),
+        ({"threads": 2**70}, RangeError),
+        ({"threads": 1.5}, ArgumentError),
+        ({"threads": "a"}, ArgumentError),
+        ({"threads": True}, ArgumentError),
+        ({"stop_timeout": "1"}, ArgumentError),
+        ({"selector": 5}, ArgumentError),
+        ({"registrar": 5}, ArgumentError),
     ]:
-        with pytest.raises(kind):
+        with pytest.raises(kind, match=next(iter(options))):
             app.store.worker(**options)
     worker = app.store.worker()
     with pytest.raises(ArgumentError, match="topic"):

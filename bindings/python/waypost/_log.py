@@ -4,10 +4,40 @@ from __future__ import annotations
 
 import json
 import logging
+import traceback
 import uuid
-from typing import Callable, Dict
+from typing import Any, Callable, Dict
 
-LOGGER = logging.getLogger("waypost")
+
+class Log:
+    """A logger for threads that must go on when a filter or handler of the app's raises."""
+
+    def __init__(self, logger: logging.Logger) -> None:
+        self.logger = logger
+
+    def debug(self, message: str, *arguments: object) -> None:
+        self._write(logging.DEBUG, message, arguments)
+
+    def warning(self, message: str, *arguments: object) -> None:
+        self._write(logging.WARNING, message, arguments)
+
+    def error(self, message: str, *arguments: object, exc_info: Any = None) -> None:
+        self._write(logging.ERROR, message, arguments, exc_info)
+
+    def exception(self, message: str, *arguments: object) -> None:
+        self._write(logging.ERROR, message, arguments, True)
+
+    def _write(
+        self, level: int, message: str, arguments: Any, exc_info: Any = None
+    ) -> None:
+        try:
+            self.logger.log(level, message, *arguments, exc_info=exc_info, stacklevel=3)
+        except Exception:
+            if logging.raiseExceptions:  # as logging itself shows the failures of its handlers
+                traceback.print_exc()
+
+
+LOGGER = Log(logging.getLogger("waypost"))
 
 #: What the core says of an attempt that failed, after the binding did, with a traceback.
 _RETRY = "handler failed, will retry"

@@ -20,7 +20,7 @@ def finish(
 ) -> Optional[int]:
     """Finish a delivery; returns the outcome, None if it was deferred."""
     outcome: int = _handle.DONE
-    reason: Optional[str] = None
+    reason: object = None
     delay_ms = 0
     if error is None and result is not None and delivery._source == _JOBS:
         result = _keep_output(delivery, result)
@@ -55,9 +55,9 @@ def _keep_output(delivery: Delivery, result: object) -> object:
     return None
 
 
-def _outcome_of(delivery: Delivery, error: BaseException) -> Tuple[int, Optional[str], int]:
+def _outcome_of(delivery: Delivery, error: BaseException) -> Tuple[int, object, int]:
     if isinstance(error, errors.Reject):
-        return _handle.REJECT, error.reason or None, 0
+        return _handle.REJECT, error.reason, 0
     if isinstance(error, errors.Release):
         return _handle.RELEASE, None, 0
     if isinstance(error, errors.Retry):
@@ -65,10 +65,10 @@ def _outcome_of(delivery: Delivery, error: BaseException) -> Tuple[int, Optional
             delay_ms = delay_to_ms(error.delay)
             if not 0 <= delay_ms <= _handle.DELAY_MS_MAX:
                 raise errors.RangeError(f"delay is {error.delay}")
-            return _handle.RETRY, error.reason or None, delay_ms
+            return _handle.RETRY, error.reason, delay_ms
         except errors.Error as bad:
             LOGGER.error("handler of topic %r: bad Retry: %s", delivery.topic, bad)
-            return _handle.RETRY, error.reason or None, 0
+            return _handle.RETRY, error.reason, 0
     if isinstance(error, (errors.Cancelled, asyncio.CancelledError)):
         why = delivery.cancel_reason
         if why is Cancel.STOP:  # it did as it was told, and is not to blame
@@ -76,7 +76,7 @@ def _outcome_of(delivery: Delivery, error: BaseException) -> Tuple[int, Optional
         name = why.name.lower().replace("_", " ") if why else "by itself"
         return _handle.RETRY, f"cancelled: {name}", 0
     reason = reason_of(error)
-    if LOGGER.isEnabledFor(logging.ERROR):
+    if LOGGER.logger.isEnabledFor(logging.ERROR):
         LOGGER.error(
             "handler of topic %r failed, message %s, attempt %d: %s",
             delivery.topic,

@@ -18,6 +18,7 @@ from waypost._handler import Handler
 from waypost._log import LOGGER
 from waypost._outcome import finish
 from waypost._runner import Runner
+from waypost._signals import StopOnSignal
 from waypost.delivery import Delivery
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Run:
         self.loop = loop
         self.runner: Optional[Runner] = None
         self.threads: List[threading.Thread] = []
-        self.fatal: Optional[BaseException] = None
+        self.signals: Optional[StopOnSignal] = None  # those that stop it
         self.ended = threading.Event()  # stopped, with all that belongs to it
         self._lock = threading.Lock()
         self._then: List[Callable[[], None]] = []
@@ -77,6 +78,7 @@ class Run:
         try:
             self.pull(wait_ms)
         except BaseException as error:
+            LOGGER.exception("the worker stops: one of its threads failed")
             self.fail(error)
 
     def pull(self, wait_ms: int) -> None:
@@ -94,7 +96,7 @@ class Run:
                     continue
                 handler = functions.get((delivery._source, delivery.topic))
                 if handler is None or handler.function is None:
-                    delivery.retry("no handler for the topic")
+                    self.finish(delivery, None, errors.Retry("no handler for the topic"))
                 elif handler.is_async:
                     self.async_runner().post(delivery, handler.function)
                 else:
@@ -119,20 +121,18 @@ class Run:
 
     def finish(self, delivery: Delivery, result: object, error: Optional[BaseException]) -> None:
         """Finish a delivery: what its handler returned, or raised."""
-        finish(delivery, result, error)
+        try:
+            finish(delivery, result, error)
+        except Exception:  # dropped unfinished, it is tried again
+            LOGGER.exception("topic %r: the outcome was not understood", delivery.topic)
         if error is not None and not isinstance(error, (Exception, asyncio.CancelledError)):
             self.fail(error)
 
     def fail(self, error: BaseException) -> None:
         """Stop the worker, and have run() or stop() raise this."""
-        if self.fatal is None:
-            self.fatal = error
-        self.worker._stop_soon(self)
-
-    def raise_fatal(self) -> None:
-        fatal, self.fatal = self.fatal, None
-        if fatal is not None:
-            raise fatal
+        self.worker._note_fatal(error)
+        again = isinstance(error, KeyboardInterrupt) and self.signals and self.signals.came
+        self.worker._stop_soon(self, 0.0 if again else None)
 
     # ---- async ------------------------------------------------------------------------------
 
@@ -170,15 +170,17 @@ class Run:
         """Stop by the deadline; returns how many deliveries were abandoned."""
         timer = self._cancel_in_time(seconds)
         try:
-            abandoned = self.core.stop(int(seconds * 1000))
-            if self.runner is not None:
-                self.runner.cancel_all()
-            self._join(1.0 if abandoned == 0 else 0.1)
-            return abandoned
+            abandoned = self.core.stop(round(seconds * 1000))  # if this is refused, nothing has ended
         finally:
             if timer is not None:
                 timer.cancel()
+        try:
+            if self.runner is not None:
+                self.runner.cancel_all()
+            self._join(1.0 if abandoned == 0 else 0.1)
+        finally:
             self._end()
+        return abandoned
 
     def _cancel_in_time(self, seconds: float) -> Optional[threading.Timer]:
         """Tasks that do not end by themselves are cancelled early enough to clean up."""

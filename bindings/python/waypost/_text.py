@@ -7,7 +7,7 @@ import binascii
 from datetime import datetime, timedelta, timezone
 from typing import Optional, Union
 
-from waypost.errors import ArgumentError
+from waypost.errors import ArgumentError, RangeError
 
 #: A length of time: a timedelta, or a number of seconds.
 Duration = Union[timedelta, float]
@@ -18,6 +18,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MICROSECOND = timedelta(microseconds=1)
 _MILLISECOND = timedelta(milliseconds=1)
 _MAX_MS = 2**63 - 1
+#: The end of the year 9999, the last that a datetime can have.
+TIME_US_MAX = 253402300799999999
 
 
 def encode(name: str, value: object) -> bytes:
@@ -46,6 +48,15 @@ def name_text(name: str, value: object) -> bytes:
     return encoded
 
 
+def integer(name: str, value: object) -> int:
+    """A whole number that C has room for."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ArgumentError(f"{name} must be an int, not {type(value).__name__}")
+    if not -(2**63) <= value < 2**63:
+        raise RangeError(f"{name} is {value}: it does not fit 64 bits")
+    return value
+
+
 def to_us(name: str, value: object) -> int:
     """An aware datetime as microseconds since 1970."""
     if not isinstance(value, datetime):
@@ -56,8 +67,8 @@ def to_us(name: str, value: object) -> int:
 
 
 def from_us(value: int) -> datetime:
-    """Microseconds since 1970 as an aware datetime in UTC."""
-    return EPOCH + timedelta(microseconds=value)
+    """Microseconds since 1970 as an aware datetime in UTC; past the year 9999, the end of it."""
+    return EPOCH + timedelta(microseconds=min(value, TIME_US_MAX))
 
 
 def to_ms(name: str, value: object) -> int:

@@ -70,12 +70,13 @@ class Delivery(_handle.Delivery):
         """Finish it with success. StateError: it is finished already; LeaseLostError."""
         self._finish(_handle.DONE, None, 0)
 
-    def retry(self, reason: Optional[str] = None, *, delay: Optional[Duration] = None) -> None:
-        """Finish it as failed, to be tried again after the delay, by default the backoff."""
+    def retry(self, reason: object = None, *, delay: Optional[Duration] = None) -> None:
+        """Finish it as failed, to be tried again after the delay, by default the backoff. The
+        reason is a text, or an exception, whose text it is."""
         self._finish(_handle.RETRY, reason, delay_to_ms(delay))
 
-    def reject(self, reason: Optional[str] = None) -> None:
-        """Finish it as a dead letter."""
+    def reject(self, reason: object = None) -> None:
+        """Finish it as a dead letter. The reason is as for retry()."""
         self._finish(_handle.REJECT, reason, 0)
 
     def release(self) -> None:

@@ -126,10 +126,11 @@ BY_CODE = {
 
 class Retry(Exception):
     """Raise in a handler: it failed; try again after `delay` (a timedelta or seconds), by default
-    the backoff. Past the limit of attempts the message becomes a dead letter."""
+    the backoff. Past the limit of attempts the message becomes a dead letter. The reason is a text,
+    or an exception, whose text it is."""
 
     def __init__(
-        self, reason: str = "", *, delay: Optional[Union[timedelta, float]] = None
+        self, reason: object = "", *, delay: Optional[Union[timedelta, float]] = None
     ) -> None:
         super().__init__(reason)
         self.reason = reason
@@ -137,9 +138,10 @@ class Retry(Exception):
 
 
 class Reject(Exception):
-    """Raise in a handler: it will never work; make the message a dead letter at once."""
+    """Raise in a handler: it will never work; make the message a dead letter at once. The reason is
+    as for Retry."""
 
-    def __init__(self, reason: str = "") -> None:
+    def __init__(self, reason: object = "") -> None:
         super().__init__(reason)
         self.reason = reason
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import itertools
-import logging
 import threading
 import time
 from dataclasses import dataclass
@@ -15,13 +14,13 @@ from typing import Awaitable, Callable, Optional, Tuple, Type, TypeVar, Union
 
 from waypost import _handle
 from waypost._lease_watch import Turn, Watcher
+from waypost._log import LOGGER
 from waypost._text import Duration, name_text, optional_ms, to_ms
 from waypost.errors import Error, LeaseLostError, RangeError, StateError
 from waypost.message import LeaseInfo
 from waypost.queue import Call, integer
 
 T = TypeVar("T")
-_LOGGER = logging.getLogger("waypost")
 
 
 class _Trial:
@@ -199,7 +198,7 @@ class Lease:
         except Error as error:
             if not patient or not error.retriable:
                 raise
-            _LOGGER.warning("lease %r could not be acquired, will try again: %s", self.name, error)
+            LOGGER.warning("lease %r could not be acquired, will try again: %s", self.name, error)
             return _handle.lease.Refused(error, _handle.lease.retry_ms(attempt))
 
     def _abandon(self, trial: _Trial) -> None:
@@ -224,7 +223,7 @@ class Lease:
         try:
             self.release()
         except Error as error:
-            _LOGGER.warning("lease %r could not be released, it expires: %s", self.name, error)
+            LOGGER.warning("lease %r could not be released, it expires: %s", self.name, error)
 
     async def wait_lost(self) -> None:
         """Wait until it is lost, in `async with`."""
@@ -248,7 +247,7 @@ class Lease:
             try:
                 self._on_lost(self)
             except Exception:
-                _LOGGER.exception("the callback of a lost lease failed")
+                LOGGER.exception("the callback of a lost lease failed")
 
     def run_while_leader(
         self, work: Callable[[Lease], T], *, stop: Optional[threading.Event] = None

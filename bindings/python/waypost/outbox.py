@@ -81,7 +81,8 @@ class Outbox(MessageQueue):
         joins: Sequence[uuid.UUID] = (),
     ) -> Enqueued:
         """enqueue() on an async connection (aiosqlite, SQLAlchemy's AsyncConnection and
-        AsyncSession); without one, on a thread so that the event loop goes on."""
+        AsyncSession); without one, on a thread so that the event loop goes on. If that call is
+        cancelled, the message may be stored all the same."""
         message = Message(
             topic,
             payload,

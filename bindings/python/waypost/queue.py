@@ -21,7 +21,7 @@ from typing import (
 )
 
 from waypost import _handle, drivers
-from waypost._text import Duration, name_text, to_ms, to_us
+from waypost._text import TIME_US_MAX, Duration, integer as integer, name_text, to_ms, to_us
 from waypost.errors import ArgumentError
 from waypost.message import Claim, Enqueued, Info, Message, QueueStats, Received
 
@@ -31,7 +31,6 @@ T = TypeVar("T")
 Claimed = Union[Iterable[Received], Iterable[uuid.UUID]]
 
 _ALL = 2**63 - 1
-_TIME_US_MAX = 253402300799999999  # the end of the year 9999
 
 
 class Call(Generic[T]):
@@ -60,12 +59,6 @@ class Call(Generic[T]):
 
 
 # ---- arguments ------------------------------------------------------------------------------
-
-
-def integer(name: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ArgumentError(f"{name} must be an int, not {type(value).__name__}")
-    return value
 
 
 def optional_name(name: str, value: Optional[str]) -> Optional[bytes]:
@@ -166,7 +159,7 @@ class DeadLetters:
         if since is not None or until is not None:
             times = (
                 0 if since is None else to_us("since", since),
-                _TIME_US_MAX if until is None else to_us("until", until),
+                TIME_US_MAX if until is None else to_us("until", until),
             )
         chosen = None if ids is None else item_list("ids", "UUID", ids)
         for id in chosen or ():
@@ -237,9 +230,7 @@ class Queue:
 
         `owner` is the claimer's token, a fresh one for each process that claims: new_id().
         """
-        if isinstance(topics, str):
-            raise ArgumentError("topics must be an iterable of str, not a str")
-        names = None if topics is None else list(topics)
+        names = None if topics is None else item_list("topics", "str", topics)
         messages = self._handle.claim(
             owner, names, integer("batch", batch), to_ms("lease", lease)
         )

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Callable, Dict, Mapping, Optional, Type, Union
 
 from waypost import _handle
-from waypost._log import LOGGER
+from waypost._log import LOGGER, Log
 from waypost._text import Duration, to_ms
 from waypost.clock import ManualClock
 from waypost.config import Config, OptionValue, option_text
@@ -169,7 +169,8 @@ class Router:
                 wait = seconds
             except Exception:
                 wait = min(seconds, _RETRY_SECONDS)
-                (self._logger or LOGGER).exception("discovery failed, the stores stay as they are")
+                log = Log(self._logger) if self._logger else LOGGER
+                log.exception("discovery failed, the stores stay as they are")
 
     def close(self) -> None:
         """Discover no more, and let the stores go. Workers go on with those that they have."""

@@ -62,7 +62,7 @@ def make_config(
     options: Mapping[str, OptionValue],
 ) -> Config:
     config = Config()
-    logger = logger or _log.LOGGER
+    logger = logger or _log.LOGGER.logger
     config["log.level"] = _log.level_name(logger)
     config.set_logger(logger)
     if url is not None:

@@ -31,7 +31,8 @@ from waypost._run import WAIT_MS, Manual, Run, inside, runs
 from waypost._runner import LoopThread
 from waypost._select import Selector, select_by
 from waypost._signals import StopOnSignal
-from waypost._text import Duration, to_ms
+from waypost._text import Duration, integer, name_text, to_ms
+from waypost.config import Config
 from waypost.delivery import Deferred, Delivery
 from waypost.job import Job
 from waypost.message import QueueKind
@@ -46,6 +47,16 @@ HandlerFunction = Callable[[Delivery], Union[Result, Awaitable[Result]]]
 F = TypeVar("F", bound=HandlerFunction)
 #: Handles a run of a job; what it returns is the run's output.
 J = TypeVar("J", bound=Callable[[Delivery], object])
+
+_STOP_MS_MAX = 86_400_000  # the core's longest wait for handlers
+
+
+def _wait_seconds(name: str, value: object) -> float:
+    """How long to wait for handlers."""
+    ms = to_ms(name, value)
+    if not 0 <= ms <= _STOP_MS_MAX:
+        raise errors.RangeError(f"{name} is {value}, not from 0 to 86400 seconds")
+    return ms / 1000
 
 
 @dataclass(frozen=True)
@@ -85,13 +96,17 @@ class Worker:
         selector: Optional[Selector] = None,
         registrar: Optional[str] = None,
     ) -> None:
-        if threads is not None and not 1 <= threads <= 1024:
+        if threads is not None and not 1 <= integer("threads", threads) <= 1024:
             raise errors.RangeError(f"threads is {threads}, not in 1..1024")
+        if selector is not None and not callable(selector):
+            raise errors.ArgumentError(f"selector is not callable: a {type(selector).__name__}")
+        if registrar is not None:
+            name_text("registrar", registrar)
         self._pid = os.getpid()
         self._store = store
         self._options = dict(options)
         self._threads = threads
-        self._stop_seconds = to_ms("stop_timeout", stop_timeout) / 1000
+        self._stop_seconds = _wait_seconds("stop_timeout", stop_timeout)
         self._handlers: List[Handler] = []
         self._jobs: List[Job] = []
         self._registrar = registrar
@@ -100,12 +115,13 @@ class Worker:
         self._added: List[Tuple[Store, str]] = []
         self._lock = threading.RLock()
         self._run: Optional[Run] = None
+        self._fatal: Optional[BaseException] = None  # what ended a run, and is still to be raised
         self._loop_thread: Optional[LoopThread] = None
         self._counted: Dict[str, int] = {}
+        self._core: Optional[_handle.Worker[Delivery]] = self._new_core()  # refuses bad options
         self._concurrency = int(
             self._options.get("worker.concurrency") or store._option("worker.concurrency")
         )
-        self._core: Optional[_handle.Worker[Delivery]] = self._new_core()
 
     # ---- handlers ---------------------------------------------------------------------------
 
@@ -239,6 +255,7 @@ class Worker:
         given = {
             key: worker_option(key, value) for key, value in options.items() if value is not None
         }
+        Config({f"worker.{key}": value for key, value in given.items()})  # refuses bad ones
         handler = Handler(queue, topic, function, given)
         self._check_process()
         with self._lock:
@@ -290,16 +307,16 @@ class Worker:
         run = self._begin(None)
         stop = functools.partial(run.stop, self._stop_seconds)
         with StopOnSignal(stop, signal.SIGTERM, signal.SIGINT) as signals:
+            run.signals = signals
             try:
                 run.start(self._thread_count() - 1)
                 run.pull(WAIT_MS)
                 while not run.ended.wait(1.0):
                     pass
             except BaseException as error:
-                if run.fatal is None:
-                    run.fatal = error
+                self._note_fatal(error)
                 self._stop(run, 0.0 if signals.came else self._stop_seconds)
-        run.raise_fatal()
+        self._raise_fatal()
 
     def start(self) -> None:
         """Run handlers in the background until stop(), or the end of the program."""
@@ -332,7 +349,7 @@ class Worker:
         stop = functools.partial(run.stop, self._stop_seconds)
         with StopOnSignal(stop, signal.SIGTERM):
             await self._run_on_loop(run, ended)
-        run.raise_fatal()
+        self._raise_fatal()
 
     async def _run_on_loop(self, run: Run, ended: asyncio.Future[None]) -> None:
         try:
@@ -343,8 +360,8 @@ class Worker:
                 self._stop_soon(run, 0.0)
             raise
         except BaseException as error:
-            if not isinstance(error, asyncio.CancelledError) and run.fatal is None:
-                run.fatal = error
+            if not isinstance(error, asyncio.CancelledError):
+                self._note_fatal(error)
             await self._stop_patiently(run, ended)
             if isinstance(error, asyncio.CancelledError):
                 raise
@@ -369,25 +386,26 @@ class Worker:
         of deliveries that were still running. Async ones among them are cancelled.
 
         Idempotent, and may be called from any thread. From a handler, which it cannot wait for,
-        it returns at once.
+        it returns at once. If the worker was ended by an error, such as the SystemExit of a handler,
+        this is raised, once. RangeError: the timeout is not from 0 to 86400 s.
         """
+        seconds = self._timeout(timeout)
         run = self._run
         if run is None or self._pid != os.getpid():
             return self._stopped_already()
-        seconds = self._timeout(timeout)
         if self._must_not_wait(run):
             self._stop_soon(run, seconds)
             return 0
         abandoned = self._stop(run, seconds)
-        run.raise_fatal()
+        self._raise_fatal()
         return abandoned
 
     async def stop_async(self, timeout: Optional[Duration] = None) -> int:
         """stop() without blocking the event loop."""
+        seconds = self._timeout(timeout)
         run = self._run
         if run is None or self._pid != os.getpid():
             return self._stopped_already()
-        seconds = self._timeout(timeout)
         if inside.get() is self:
             self._stop_soon(run, seconds)
             return 0
@@ -395,7 +413,7 @@ class Worker:
         ended = self._ended_future(run)
         self._stop_soon(run, seconds, result)
         await asyncio.shield(ended)
-        run.raise_fatal()
+        self._raise_fatal()
         return result[0] if result else 0
 
     def wake(self) -> None:
@@ -428,7 +446,7 @@ class Worker:
             run = self._run or self._begin_pulled()
         if run.threads:
             raise errors.StateError("the worker runs handlers: next() is for one that does not")
-        deadline = None if timeout is None else time.monotonic() + self._timeout(timeout)
+        deadline = None if timeout is None else time.monotonic() + to_ms("timeout", timeout) / 1000
         puller = run.core.puller()
         while True:
             wait_ms = WAIT_MS
@@ -526,6 +544,7 @@ class Worker:
                     )
             run = Run(self, self._prepared_core(), loop)
             self._core = None
+            self._fatal = None
             self._run = run
             runs.add(run)
             return run
@@ -551,7 +570,7 @@ class Worker:
         return self._threads or self._concurrency
 
     def _timeout(self, timeout: Optional[Duration]) -> float:
-        return self._stop_seconds if timeout is None else to_ms("timeout", timeout) / 1000
+        return self._stop_seconds if timeout is None else _wait_seconds("timeout", timeout)
 
     def _private_loop(self) -> asyncio.AbstractEventLoop:
         with self._lock:
@@ -563,7 +582,17 @@ class Worker:
         """Nothing runs; in a forked child what runs is the parent's."""
         if self._pid == os.getpid() and inside.get() is not self:
             self._close_loop()
+            self._raise_fatal()
         return 0
+
+    def _note_fatal(self, error: BaseException) -> None:
+        if self._fatal is None:
+            self._fatal = error
+
+    def _raise_fatal(self) -> None:
+        fatal, self._fatal = self._fatal, None
+        if fatal is not None:
+            raise fatal
 
     def _close_loop(self) -> None:
         with self._lock:

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List, Optional
 from waypost import errors
 from waypost._ffi import ffi, lib
 from waypost._handle.base import NULL, Handle, call, text_of
-from waypost._text import name_text
+from waypost._text import integer, name_text
 
 
 LogFunction = Callable[[int, str, str], None]
@@ -125,11 +125,10 @@ class Schedule(Handle):
         return int(out[0])
 
     def preview_us(self, after_us: int, count: object) -> List[int]:
-        if isinstance(count, bool) or not isinstance(count, int):
-            raise errors.ArgumentError(f"count must be an int, not {type(count).__name__}")
-        if not 0 <= count <= lib.WP_PREVIEW_MAX:
+        number = integer("count", count)
+        if not 0 <= number <= lib.WP_PREVIEW_MAX:
             raise errors.RangeError(f"count is not from 0 to {lib.WP_PREVIEW_MAX}")
-        out = ffi.new("int64_t[]", count + 1)
+        out = ffi.new("int64_t[]", number + 1)
         found = ffi.new("size_t *")
-        call(lib.wp_schedule_preview, out, found, self.pointer, after_us, count)
+        call(lib.wp_schedule_preview, out, found, self.pointer, after_us, number)
         return [int(us) for us in out[0 : found[0]]]

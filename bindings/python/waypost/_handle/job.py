@@ -15,7 +15,7 @@ from waypost._handle.base import (
 from waypost._handle.message import optional_time
 from waypost._handle.queue import Page, Queue, or_null
 from waypost._handle.store import Store
-from waypost._text import Duration, encode, from_us, name_text, to_ms, to_us
+from waypost._text import Duration, encode, from_us, integer, name_text, to_ms, to_us
 from waypost.job import Job, JobInfo, JobRun, Misfire, Overlap, RunStatus
 from waypost.message import QueueKind
 
@@ -53,13 +53,13 @@ def _job_fill(pointer: Any, job: Job) -> None:
         pointer,
         _enum("misfire", Misfire, job.misfire),
         to_ms("misfire_threshold", job.misfire_threshold),
-        _integer("catch_up", job.catch_up),
+        integer("catch_up", job.catch_up),
     )
     call(lib.wp_job_set_timeout_ms, pointer, _or_0("timeout", job.timeout))
     call(
         lib.wp_job_set_retry,
         pointer,
-        0 if job.max_attempts is None else _integer("max_attempts", job.max_attempts),
+        0 if job.max_attempts is None else integer("max_attempts", job.max_attempts),
         _or_0("backoff_base", job.backoff_base),
         _or_0("backoff_max", job.backoff_max),
     )
@@ -71,12 +71,6 @@ def _enum(name: str, kind: Type[enum.Enum], value: object) -> int:
             f"{name} must be a waypost.{kind.__name__}, not {type(value).__name__}"
         )
     return int(value.value)
-
-
-def _integer(name: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise errors.ArgumentError(f"{name} must be an int, not {type(value).__name__}")
-    return value
 
 
 def _or_0(name: str, value: Optional[Duration]) -> int:

@@ -154,12 +154,11 @@ class Delivery:
     def _cancelled(self) -> int:
         return int(lib.wp_delivery_cancelled(self._pointer))
 
-    def _finish(self, outcome: int, reason: Optional[str], delay_ms: int) -> None:
+    def _finish(self, outcome: int, reason: object, delay_ms: int) -> None:
         pointer = self._pointer
         if pointer is None:
             raise errors.StateError("the delivery was freed")
-        text = NULL if reason is None else _reason(reason)
-        call(lib.wp_delivery_finish, pointer, outcome, text, delay_ms)
+        call(lib.wp_delivery_finish, pointer, outcome, _reason(reason), delay_ms)
 
     def _set_output(self, output: bytes) -> None:
         if self._pointer is None:
@@ -175,8 +174,16 @@ class Delivery:
         return Operation(out[0], paramstyle)
 
 
-def _reason(reason: str) -> bytes:
-    return reason.encode("utf-8", "backslashreplace").replace(b"\0", b"\\0")
+def _reason(reason: object) -> Any:
+    """Whatever a handler gave as its reason, as a C text; NULL if that is nothing."""
+    if reason is None or (isinstance(reason, str) and not reason):
+        return NULL
+    kind = type(reason).__qualname__
+    try:
+        text = str(reason) or kind
+    except Exception:
+        text = kind
+    return text.encode("utf-8", "backslashreplace").replace(b"\0", b"\\0")
 
 
 DeliveryT = TypeVar("DeliveryT", bound=Delivery)
