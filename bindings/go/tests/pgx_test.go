@@ -76,7 +76,7 @@ func TestPgxTransactionIsJoined(t *testing.T) {
 	}
 }
 
-// What the inbox, timers and leases do on the app's connection.
+// What the inbox, timers, leases and joins do on the app's connection.
 // proves: BND-002
 func TestPgxTransactionIsJoinedByEveryOperation(t *testing.T) {
 	url := os.Getenv("WAYPOST_TEST_POSTGRESQL") + "?sslmode=disable"
@@ -105,7 +105,9 @@ func TestPgxTransactionIsJoinedByEveryOperation(t *testing.T) {
 					must(b.leases().Acquire(ctx, on, "l", "me", time.Minute))
 					must(b.leases().Renew(ctx, on, "l", "me", 0, time.Minute))
 					equal(t, must(b.leases().Get(ctx, on, "l")).Owner, "me")
+					b.joinOn(on)
 				}, commit)
+				equal(t, len(must(b.joins().List(ctx, "all", 10)).Items), map[bool]int{false: 0, true: 2}[commit])
 				equal(t, must(b.leases().Acquire(ctx, nil, "l", "me too", time.Microsecond*1000)).Granted, !commit)
 				b.advance(time.Millisecond)
 			}
@@ -115,4 +117,20 @@ func TestPgxTransactionIsJoinedByEveryOperation(t *testing.T) {
 			equal(t, must(b.timers().Get(ctx, timer)).State, waypost.Cancelled)
 		})
 	}
+}
+
+// joinOn does all that joins can do on a connection: one is completed, one cancelled.
+func (b *bed) joinOn(on waypost.Execer) {
+	start := func() waypost.ID {
+		return must(b.joins().Start(ctx, on, waypost.NewJoin(2, waypost.GroupingKey("all"), waypost.Metadata("m"),
+			waypost.OnSuccess(message("ok", "1")), waypost.JoinTimeout(time.Hour))))
+	}
+	done, gone := start(), start()
+	first := must(b.outbox.Enqueue(ctx, on, step(done, gone))).ID
+	second := must(b.outbox.Enqueue(ctx, on, message("step", "x"))).ID
+	equal(b.t, must(b.joins().Attach(ctx, on, done, first, second)), 1)
+	equal(b.t, must(b.joins().ReportCompleted(ctx, on, done, first, second)), 2)
+	equal(b.t, must(b.joins().ReportFailed(ctx, on, gone, first)), 1)
+	equal(b.t, must(b.joins().Cancel(ctx, on, gone)), true)
+	equal(b.t, must(b.joins().Cancel(ctx, on, done)), false)
 }
