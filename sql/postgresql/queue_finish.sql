@@ -1,4 +1,4 @@
--- queue_finish: end the claims {seq: claim number or null} that :owner holds, as done or failed.
+-- queue_finish: end the claims {seq: claim number or null} that :owner holds, as done or failed; 0, for listening workers are told of joins.
 WITH n AS (
     SELECT coalesce(CAST(:now AS bigint), CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint)) AS now
 ),
@@ -17,4 +17,4 @@ INSERT INTO {queue_finished} (seq, status, attempt, claim_number, finished_at, f
 SELECT gone.seq, CAST(:status AS smallint), gone.attempt + CAST(:attempts AS bigint), gone.claim_number, n.now,
        CAST(:worker AS text), coalesce(CAST(:reason AS text), gone.last_error)
 FROM gone CROSS JOIN n
-RETURNING seq, claim_number
+RETURNING seq, claim_number, 0

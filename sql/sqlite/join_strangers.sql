@@ -1,5 +1,4 @@
 -- join_strangers: how many messages of the JSON array :seqs are no members of the join :number.
 SELECT count(*)
-FROM json_each(:seqs) AS s CROSS JOIN {outbox} AS o
-WHERE o.seq = s.value
-  AND NOT EXISTS (SELECT 1 FROM {join_member} AS m WHERE m.join_seq = :number AND m.seq = o.seq AND m.id = o.id)
+FROM json_each(:seqs) AS s
+WHERE NOT EXISTS (SELECT 1 FROM {join_member} AS m WHERE m.join_seq = :number AND m.seq = s.value)

@@ -1,7 +1,7 @@
--- queue_finish: end the claims {seq: claim number or null} that :owner holds, as done or failed.
+-- queue_finish: end the claims {seq: claim number or null} that :owner holds, as done or failed; 0.
 INSERT INTO {queue_end} (seq, status, attempt, claim_number, finished_at, finished_by, last_error)
 SELECT w.seq, :status, CAST(w.attempt AS INTEGER) + :attempts, w.claim_number, :now, :worker, CAST(coalesce(:reason, w.last_error) AS TEXT)
 FROM json_each(:claims) AS c CROSS JOIN {queue_work} AS w
 WHERE w.seq = CAST(c.key AS INTEGER) AND w.status = 1 AND w.owner_token = :owner
   AND (c.value IS NULL OR c.value = w.claim_number)
-RETURNING (SELECT +f.seq FROM {queue_finished} AS f WHERE f.seq = {queue_end}.seq), +claim_number
+RETURNING (SELECT +f.seq FROM {queue_finished} AS f WHERE f.seq = {queue_end}.seq), +claim_number, 0

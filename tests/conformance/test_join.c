@@ -553,6 +553,183 @@ static void test_list_and_cleanup__by_grouping_key__and_what_was_over_long_ago_g
     wp_join_members_free(members);
 }
 
+/* ---- messages that wait ------------------------------------------------------------------- */
+
+static wp_id send_waiting(bed *b, const wp_id *join)
+{
+    char id[37];
+    char payload[100];
+    wp_id_format(id, join);
+    (void)snprintf(payload, sizeof payload, "{\"mine\":[1,2],\"join\":\"%s\"}", id);
+    return wpt_enqueue(b->store, WP_JOIN_WAIT_TOPIC, payload);
+}
+
+/* scenario: JNN-014 */
+/* proves: JOIN-050..057 */
+static void test_wait__until_the_join_is_over__then_it_is_given_out(void **state)
+{
+    bed *b = *state;
+    const wp_id join = start(b, NULL, a_join(2));
+    const wp_id cancelled = start(b, NULL, a_join(2));
+    const wp_id waits[] = {send_waiting(b, &join), send_waiting(b, &join),
+                           send_waiting(b, &cancelled)};
+    wp_id ids[2];
+    wp_id late;
+    send_many(b, &join, ids, 2);
+    assert_int_equal(claim_count(b, WP_JOIN_WAIT_TOPIC), 0);
+    assert_int_equal(claim_count(b, "step"), 2);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(wpt_status_of(b->store, &waits[i]), WP_MESSAGE_READY);
+        assert_int_equal(wpt_attempt_of(b->store, &waits[i]), 0);
+    }
+    ack(b, ids, 1);
+    wpt_advance_ms(b->clock, 40000); /* looked at again, and not ready */
+    assert_int_equal(wpt_claimable(b->store), 0);
+    ack(b, ids + 1, 1);
+    wpt_advance_ms(b->clock, 1);
+    assert_int_equal(claim_count(b, WP_JOIN_WAIT_TOPIC), 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(wpt_status_of(b->store, &waits[i]), WP_MESSAGE_IN_PROGRESS);
+        assert_int_equal(wpt_attempt_of(b->store, &waits[i]), 0);
+    }
+    assert_int_equal(ack(b, waits, 2), 2);
+    WPT_OK(wp_join_cancel(NULL, b->store, NULL, &cancelled, WPT_ERR));
+    assert_int_equal(claim_count(b, WP_JOIN_WAIT_TOPIC), 1);
+    late = send_waiting(b, &join);
+    assert_int_equal(claim_count(b, WP_JOIN_WAIT_TOPIC), 1);
+    assert_int_equal(ack(b, &late, 1), 1);
+}
+
+/* scenario: JNN-015 */
+/* proves: JOIN-050..057 */
+static void test_wait__for_no_join__is_a_dead_letter(void **state)
+{
+    static const char *const payloads[] = {"",   "no JSON",      "[]",
+                                           "{}", "{\"join\":7}", "{\"join\":\"x\"}"};
+    bed *b = *state;
+    wp_id ids[WPT_COUNT(payloads) + 1];
+    for (size_t i = 0; i < WPT_COUNT(payloads); i++)
+        ids[i] = wpt_enqueue(b->store, WP_JOIN_WAIT_TOPIC, payloads[i]);
+    ids[WPT_COUNT(payloads)] = send_waiting(b, &ids[0]);
+    assert_int_equal(claim_count(b, WP_JOIN_WAIT_TOPIC), 0);
+    for (size_t i = 0; i < WPT_COUNT(ids); i++) {
+        assert_int_equal(wpt_status_of(b->store, &ids[i]), WP_MESSAGE_FAILED);
+        wpt_last_error_is(b->store, &ids[i],
+                          "join.wait: the payload's \"join\" is not the id of a join");
+    }
+}
+
+/* ---- workers ------------------------------------------------------------------------------ */
+
+typedef struct handled {
+    size_t steps;
+    size_t ok;
+    size_t bad;
+    size_t waited;
+} handled;
+
+static wp_outcome do_step(wp_delivery *delivery, void *user)
+{
+    handled *h = user;
+    const bool odd = h->steps++ % 2;
+    (void)delivery;
+    return odd ? WP_OUTCOME_REJECT : WP_OUTCOME_DONE;
+}
+
+static wp_outcome do_count(wp_delivery *delivery, void *user)
+{
+    (void)delivery;
+    ++*(size_t *)user;
+    return WP_OUTCOME_DONE;
+}
+
+static wp_worker *a_worker(bed *b, handled *h)
+{
+    wp_worker *w = NULL;
+    WPT_OK(wp_worker_new(&w, b->store, NULL, WPT_ERR));
+    WPT_OK(wp_worker_handle(w, WP_SOURCE_OUTBOX, "step", do_step, h, NULL, WPT_ERR));
+    WPT_OK(wp_worker_handle(w, WP_SOURCE_OUTBOX, "ok", do_count, &h->ok, NULL, WPT_ERR));
+    WPT_OK(wp_worker_handle(w, WP_SOURCE_OUTBOX, "bad", do_count, &h->bad, NULL, WPT_ERR));
+    WPT_OK(wp_worker_handle(w, WP_SOURCE_OUTBOX, WP_JOIN_WAIT_TOPIC, do_count, &h->waited, NULL,
+                            WPT_ERR));
+    return w;
+}
+
+/* scenario: JNN-016 */
+/* proves: JOIN-020..034, JOIN-040..043, JOIN-050..057 */
+static void test_worker__handles_all_members__and_what_comes_after_them(void **state)
+{
+    bed *b = *state;
+    handled h = {0};
+    wp_worker *worker = a_worker(b, &h);
+    const wp_id lenient = start(b, NULL, a_join_with_next(6, 0));
+    const wp_id strict = start(b, NULL, a_join_with_next(6, 1));
+    size_t count = 0;
+    (void)send_waiting(b, &strict);
+    for (int i = 0; i < 6; i++)
+        (void)send_to(b, NULL, &lenient, &strict);
+    WPT_OK(wp_worker_drain(&count, worker, 60000, WPT_ERR));
+    assert_int_equal(count, 9);
+    join_is(b, &lenient, WP_JOIN_COMPLETED, 3, 3);
+    join_is(b, &strict, WP_JOIN_FAILED, 3, 3);
+    assert_int_equal(h.ok, 1);
+    assert_int_equal(h.bad, 1);
+    assert_int_equal(h.waited, 1);
+    wp_worker_free(worker);
+}
+
+static bool is_gone(bed *b, const wp_id *join)
+{
+    wp_join_info *info = NULL;
+    const wp_status st = wp_join_get(&info, b->store, join, NULL);
+    assert_true(st == WP_OK || st == WP_E_NOT_FOUND);
+    wp_join_info_free(info);
+    return st == WP_E_NOT_FOUND;
+}
+
+/* Nothing but the worker itself tells it that there is more to do. */
+/* proves: JOIN-050..057, JOIN-100 */
+static void test_worker__running__sees_to_continuations_deadlines_and_cleaning(void **state)
+{
+    bed *b = *state;
+    handled h = {0};
+    wp_worker *worker;
+    wp_join *join = a_join_with_next(1, 0);
+    wp_id ended, open, late;
+    bed_reopen(b, WPT_OPTIONS("worker.poll_max_ms", "60000", "join.keep_ms", "86400000"));
+    worker = a_worker(b, &h);
+    open = start(b, NULL, a_join(1));
+    ended = start(b, NULL, join);
+    (void)send_to(b, NULL, &ended, NULL);
+    WPT_OK(wp_worker_start(worker, 1, WPT_ERR));
+    if (b->engine
+            ->one_writer) /* the worker that wrote knows by itself, though the clock stands still */
+        WPT_AWAIT(h.ok == 1);
+    for (int i = 0; i < 600 && h.ok == 0; i++) { /* elsewhere it hears, or polls */
+        wpt_advance_ms(b->clock, 1000);
+        wp__sleep_us(1000);
+    }
+    WPT_AWAIT(h.ok == 1);
+    join = a_join_with_next(1, 0);
+    WPT_OK(wp_join_set_timeout_ms(join, 60000, WPT_ERR));
+    late = start(b, NULL, join);
+    for (int i = 0; i < 600 && h.bad == 0; i++) {
+        wpt_advance_ms(b->clock, 10000);
+        wp__sleep_us(1000);
+    }
+    WPT_AWAIT(h.bad == 1);
+    join_is(b, &late, WP_JOIN_FAILED, 0, 0);
+    for (int i = 0; i < 400 && !is_gone(b, &ended); i++) {
+        wpt_advance_ms(b->clock, 3600000);
+        wp__sleep_us(2000);
+    }
+    WPT_AWAIT(is_gone(b, &ended));
+    join_is(b, &open, WP_JOIN_OPEN, 0, 0);
+    assert_int_equal(wp_worker_counter(worker, WP_COUNTER_ERRORS), 0);
+    WPT_OK(wp_worker_stop(NULL, worker, 60000, WPT_ERR));
+    wp_worker_free(worker);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -571,6 +748,10 @@ int main(void)
         BED_TEST(test_deadline__passed__fails_with_timeout_and_is_frozen),
         BED_TEST(test_cancel__open__once_and_nothing_is_enqueued),
         BED_TEST(test_list_and_cleanup__by_grouping_key__and_what_was_over_long_ago_goes),
+        BED_TEST(test_wait__until_the_join_is_over__then_it_is_given_out),
+        BED_TEST(test_wait__for_no_join__is_a_dead_letter),
+        BED_TEST(test_worker__handles_all_members__and_what_comes_after_them),
+        BED_TEST(test_worker__running__sees_to_continuations_deadlines_and_cleaning),
     };
     return bed_run(tests, WPT_COUNT(tests));
 }

@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <waypost/join.h>
 
 #include "base/text.h"
 #include "db/store.h"
@@ -53,6 +54,12 @@ static void use_claim(wp__claim_op *self, const char *topics)
                      op->engine->claim_reads ? CLAIM_COLUMNS + op->queue->columns : 1);
 }
 
+/* All messages are there: what else is to be done with some of them. */
+static wp_status next_of_messages(wp__claim_op *self, wp_error **err)
+{
+    return self->base.queue == &wp__outbox ? wp__waits_next(self, err) : wp__starts_next(self, err);
+}
+
 static wp_status claim_next(wp_op *op, wp_error **err)
 {
     wp__claim_op *self = (wp__claim_op *)op;
@@ -73,9 +80,9 @@ static wp_status claim_next(wp_op *op, wp_error **err)
         self->step = ASIDE;
         wp__op_set_text(op, WP__P_WORKER, NULL);
         if (!wp__aside_use_next(&self->aside, op))
-            return wp__starts_next(self, err);
+            return next_of_messages(self, err);
     } else if (self->step == CLAIM) {
-        return wp__starts_next(self, err);
+        return next_of_messages(self, err);
     }
     return self->found_topics.failed || self->seqs.failed ? wp__fail_nomem(err) : WP_OK;
 }
@@ -111,6 +118,8 @@ static wp_status claim_row(wp_op *op, const wp__value *columns, wp_error **err)
     wp_status st;
     if (wp__starts_is_at(self))
         return wp__starts_row(self, columns, err);
+    if (wp__waits_is_at(self))
+        return wp__waits_row(self, columns, err);
     if (self->step == TOPICS && columns[0].type != WP_VALUE_TEXT)
         return WP_OK; /* the reaper fails its messages */
     if (self->step == TOPICS)
@@ -149,6 +158,7 @@ static void claim_rewind(wp_op *op)
     wp__aside_clear(&self->aside);
     self->starts.phase = 0;
     self->starts.at = 0;
+    wp__waits_rewind(&self->waits);
     wp__buf_clear(&self->found_topics);
     wp__buf_clear(&self->seqs);
 }
@@ -160,6 +170,7 @@ static void claim_destroy(wp_op *op)
     free(self->received);
     wp__aside_free(&self->aside);
     wp__buf_free(&self->starts.json);
+    wp__waits_fini(&self->waits);
     wp__buf_free(&self->found_topics);
     wp__buf_free(&self->seqs);
 }
@@ -179,7 +190,7 @@ static const wp__op_class claim_reading_class = {.next = claim_next,
                                                  .single = true,
                                                  .races = true};
 
-/* The same, but what was claimed is started. */
+/* The same, but something is done with what was claimed. */
 static const wp__op_class claim_starting_class = {.next = claim_next,
                                                   .row = claim_row,
                                                   .rewind = claim_rewind,
@@ -194,6 +205,15 @@ void wp__claim_op_init(wp__claim_op *op, wp_store *store, const wp__queue *queue
     op->base.queue = queue;
     if (op->base.engine->claim_reads)
         op->base.cls = queue->runs ? &claim_starting_class : &claim_reading_class;
+}
+
+void wp__claim_op_set_topics(wp__claim_op *op, const char *topics)
+{
+    op->topics = topics;
+    /* more than one statement: those that wait for joins are looked after */
+    if (op->base.cls == &claim_reading_class && op->base.queue == &wp__outbox &&
+        (!topics || strstr(topics, "\"" WP_JOIN_WAIT_TOPIC "\"")))
+        op->base.cls = &claim_starting_class;
 }
 
 /* ---- when there will be something to claim ------------------------------------------------ */
@@ -303,7 +323,7 @@ wp_status wp__queue_claim(wp_claim **out, wp_store *store, const wp__queue *queu
     op.lease_us = lease_ms * 1000;
     if (topics && (st = topics_json(&json, topics, topic_count, err)) != WP_OK)
         goto done;
-    op.topics = topics ? json.data : NULL;
+    wp__claim_op_set_topics(&op, topics ? json.data : NULL);
     if (!(claim = calloc(1, sizeof *claim))) {
         st = wp__fail_nomem(err);
         goto done;
@@ -312,6 +332,7 @@ wp_status wp__queue_claim(wp_claim **out, wp_store *store, const wp__queue *queu
         goto done;
     WP__LOG(wp__store_log(store), WP_LOG_DEBUG, "claimed",
             WP__F_TEXT("StoreId", wp_store_id(store)), WP__F_INT("Count", op.count));
+    wp__waits_tell(&op, NULL);
     claim->received = op.received;
     claim->count = op.count;
     op.received = NULL;

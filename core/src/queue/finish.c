@@ -118,7 +118,8 @@ static wp_status use_change(wp__finish_op *self, size_t from, size_t to, int64_t
     wp__op_set_int(op, WP__P_LEASE, self->lease_us);
     self->phase = PHASE_CHANGE;
     self->done = to;
-    wp__op_use_queue(op, pass ? WP__QUEUE_RENEW_FREE : statements[self->kind], pass ? 3 : 2);
+    wp__op_use_queue(op, pass ? WP__QUEUE_RENEW_FREE : statements[self->kind],
+                     pass || statements[self->kind] == WP__QUEUE_FINISH ? 3 : 2);
     return WP_OK;
 }
 
@@ -238,10 +239,12 @@ static wp_status finish_row(wp_op *op, const wp__value *columns, wp_error **err)
         st = wp__column_int(&n[i], &columns[i], err);
     if (st != WP_OK)
         return st;
-    if (self->phase == PHASE_CHANGE && op->columns == 3 && !n[2])
+    if (self->phase == PHASE_CHANGE && self->kind == WP__FINISH_RENEW && op->columns == 3 && !n[2])
         return wp__refs_add(&self->locked, n[0], n[1], 0, err);
-    if (changes)
+    if (changes) {
+        self->joined = self->joined || (self->kind != WP__FINISH_RENEW && n[2]);
         return note_changed(self, n[0], n[1], err);
+    }
     if (self->phase == PHASE_HELD)
         return wp__refs_add(&self->refs, n[0], n[2], n[1], err);
     if (n[0] < 0 || (size_t)n[0] >= self->id_count)
@@ -256,7 +259,7 @@ static void finish_rewind(wp_op *op)
     if (self->ids)
         self->refs.count = 0;
     self->changed.count = self->locked.count = 0;
-    self->sorted = false;
+    self->sorted = self->joined = false;
     self->phase = PHASE_START;
     self->done = 0;
 }

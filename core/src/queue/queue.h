@@ -51,55 +51,7 @@ bool wp__aside_use_next(wp__aside *aside, wp_op *op);
 void wp__aside_clear(wp__aside *aside);
 void wp__aside_free(wp__aside *aside);
 
-/* ---- claim ---- */
-
-/* Where a claim of runs is with starting them (start.c). */
-typedef struct wp__starts {
-    int phase;
-    size_t at;
-    wp__buf json;
-} wp__starts;
-
-typedef struct wp__claim_op {
-    wp_op base;
-    /* what is asked for */
-    wp_id owner;
-    const char *topics; /* JSON array, borrowed; NULL: whatever is there */
-    int64_t batch;
-    int64_t lease_us;
-    int64_t max_attempts; /* stamped on the row for whoever reaps it; 0: none */
-    int64_t since_us;     /* nothing before it is left to claim; INT64_MIN: not known */
-    const char *after;    /* the ordering key to begin behind, borrowed; NULL: at the first */
-    /* under way */
-    int step;
-    wp__buf found_topics;
-    wp__buf seqs;
-    wp__aside aside; /* claimed, but unreadable: failed instead */
-    wp__starts starts;
-    /* what was claimed; taken over by whoever sets `received` to NULL and `count` to 0 */
-    wp_received **received;
-    size_t count;
-    int64_t now_us;   /* the database's now of the claim; 0: nothing was claimed */
-    int64_t first_us; /* when the first of them was to be tried; 0: not known */
-    char *reached;    /* the ordering key behind which to begin the next time; NULL: it saw all */
-} wp__claim_op;
-void wp__claim_op_init(wp__claim_op *op, wp_store *store, const wp__queue *queue);
-/* For the claim, once it has its messages: the next statement of starting them, if there is one; and
- * its rows. */
-wp_status wp__starts_next(wp__claim_op *claim, wp_error **err);
-bool wp__starts_is_at(const wp__claim_op *claim);
-wp_status wp__starts_row(wp__claim_op *claim, const wp__value *columns, wp_error **err);
-
-/* ---- finish: ack, retry, fail, release, renew ---- */
-
-typedef enum wp__finish_kind {
-    WP__FINISH_ACK,
-    WP__FINISH_RETRY,
-    WP__FINISH_FAIL,
-    WP__FINISH_RELEASE,
-    WP__FINISH_RENEW,
-    WP__FINISH_CANCEL /* runs only: it failed when it was asked to end */
-} wp__finish_kind;
+/* ---- lists of claims ---- */
 
 /* One claim: the row and, unless it is WP__ANY_CLAIM, the number of its claim. */
 typedef struct wp__claim_ref {
@@ -117,6 +69,81 @@ typedef struct wp__refs {
 wp_status wp__refs_add(wp__refs *refs, int64_t seq, int64_t claim_number, int64_t attempt,
                        wp_error **err);
 void wp__refs_free(wp__refs *refs);
+
+/* ---- claim ---- */
+
+/* Where a claim of runs is with starting them (start.c). */
+typedef struct wp__starts {
+    int phase;
+    size_t at;
+    wp__buf json;
+} wp__starts;
+
+/* Where a claim is with messages that wait for joins (join/wait.c). */
+typedef struct wp__waits {
+    int step;
+    struct wp__wait *items;
+    size_t count;
+    wp_id *ids; /* of their joins, while those are looked for */
+    wp__buf json;
+    wp_received **failed; /* messages that name no join, taken out */
+    size_t failed_count;
+} wp__waits;
+
+typedef struct wp__claim_op {
+    wp_op base;
+    /* what is asked for */
+    wp_id owner;
+    const char *topics; /* JSON array, borrowed; NULL: whatever is there */
+    int64_t batch;
+    int64_t lease_us;
+    int64_t max_attempts; /* stamped on the row for whoever reaps it; 0: none */
+    int64_t since_us;     /* nothing before it is left to claim; INT64_MIN: not known */
+    const char *after;    /* the ordering key to begin behind, borrowed; NULL: at the first */
+    /* under way */
+    int step;
+    wp__buf found_topics;
+    wp__buf seqs;
+    wp__aside aside; /* claimed, but unreadable: failed instead */
+    wp__starts starts;
+    wp__waits waits;
+    /* what was claimed; taken over by whoever sets `received` to NULL and `count` to 0 */
+    wp_received **received;
+    size_t count;
+    int64_t now_us;   /* the database's now of the claim; 0: nothing was claimed */
+    int64_t first_us; /* when the first of them was to be tried; 0: not known */
+    char *reached;    /* the ordering key behind which to begin the next time; NULL: it saw all */
+} wp__claim_op;
+void wp__claim_op_init(wp__claim_op *op, wp_store *store, const wp__queue *queue);
+/* Of these topics (JSON array, borrowed; NULL: whatever is there). */
+void wp__claim_op_set_topics(wp__claim_op *op, const char *topics);
+/* For the claim: end claims that it has taken out, by the next statement. */
+wp_status wp__claim_use_end(wp__claim_op *claim, wp__buf *json, const wp__refs *refs,
+                            wp_message_status status, const char *reason, wp_error **err);
+/* The next statement of looking after messages that wait for joins, if there is one; and its rows. */
+wp_status wp__waits_next(wp__claim_op *claim, wp_error **err);
+bool wp__waits_is_at(const wp__claim_op *claim);
+wp_status wp__waits_row(wp__claim_op *claim, const wp__value *columns, wp_error **err);
+void wp__waits_rewind(wp__waits *waits);
+void wp__waits_fini(wp__waits *waits);
+/* After the claim: log those that were failed. */
+void wp__waits_tell(const wp__claim_op *claim, const char *worker);
+/* For the claim, once it has its messages: the next statement of starting them, if there is one; and
+ * its rows. */
+wp_status wp__starts_next(wp__claim_op *claim, wp_error **err);
+bool wp__starts_is_at(const wp__claim_op *claim);
+wp_status wp__starts_row(wp__claim_op *claim, const wp__value *columns, wp_error **err);
+
+/* ---- finish: ack, retry, fail, release, renew ---- */
+
+typedef enum wp__finish_kind {
+    WP__FINISH_ACK,
+    WP__FINISH_RETRY,
+    WP__FINISH_FAIL,
+    WP__FINISH_RELEASE,
+    WP__FINISH_RENEW,
+    WP__FINISH_CANCEL /* runs only: it failed when it was asked to end */
+} wp__finish_kind;
 
 typedef struct wp__finish_op {
     wp_op base;
@@ -143,6 +170,7 @@ typedef struct wp__finish_op {
     wp__refs changed; /* which claims were */
     wp__refs locked;  /* which were passed */
     bool sorted;      /* both are */
+    bool joined;      /* some are members of joins, which may have made work */
 } wp__finish_op;
 
 /* Begin one by refs: fill op->refs with wp__refs_add() before it runs. One statement. */

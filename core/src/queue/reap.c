@@ -79,7 +79,10 @@ static wp_status use_group(wp__reap_op *self, wp_error **err)
     wp__op_set_int(op, WP__P_STATUS, WP_MESSAGE_FAILED);
     wp__op_set_int(op, WP__P_ATTEMPTS, 1);
     wp__op_set_int(op, WP__P_DELAY, delay_of(first, wp__store_config(op->store)));
-    wp__op_use_queue(op, first->end != RETRIED ? WP__QUEUE_FINISH : WP__QUEUE_RETRY, 2);
+    if (first->end != RETRIED)
+        wp__op_use_queue(op, WP__QUEUE_FINISH, 3);
+    else
+        wp__op_use_queue(op, WP__QUEUE_RETRY, 2);
     return WP_OK;
 }
 

@@ -44,11 +44,27 @@ static bool use_limit(wp__claim_op *claim)
     return false;
 }
 
+wp_status wp__claim_use_end(wp__claim_op *claim, wp__buf *json, const wp__refs *refs,
+                            wp_message_status status, const char *reason, wp_error **err)
+{
+    wp_op *op = &claim->base;
+    wp__buf_clear(json);
+    wp__refs_json(json, refs, 0, refs->count);
+    wp__op_set_textn(op, WP__P_CLAIMS, json->data, json->len);
+    wp__op_set_id(op, WP__P_OWNER, &claim->owner);
+    wp__op_set_now(op);
+    wp__op_set_int(op, WP__P_STATUS, status);
+    wp__op_set_int(op, WP__P_ATTEMPTS, status == WP_MESSAGE_FAILED);
+    wp__op_set_text(op, WP__P_WORKER, NULL);
+    wp__op_set_text(op, WP__P_REASON, reason);
+    wp__op_use_queue(op, WP__QUEUE_FINISH, 3);
+    return json->failed ? wp__fail_nomem(err) : WP_OK;
+}
+
 /* Take those out that are not to be run for one reason, and end them. */
 static wp_status use_end(wp__claim_op *claim, wp__run_end end, bool *used, wp_error **err)
 {
     wp__refs refs = {0};
-    wp_op *op = &claim->base;
     wp__buf *json = &claim->starts.json;
     size_t kept = 0;
     wp_status st = WP_OK;
@@ -63,21 +79,11 @@ static wp_status use_end(wp__claim_op *claim, wp__run_end end, bool *used, wp_er
     }
     claim->count = kept;
     *used = st == WP_OK && refs.count > 0;
-    if (*used) {
-        wp__buf_clear(json);
-        wp__refs_json(json, &refs, 0, refs.count);
-        wp__op_set_textn(op, WP__P_CLAIMS, json->data, json->len);
-        wp__op_set_id(op, WP__P_OWNER, &claim->owner);
-        wp__op_set_now(op);
-        wp__op_set_int(op, WP__P_STATUS, WP_MESSAGE_CANCELLED);
-        wp__op_set_int(op, WP__P_ATTEMPTS, 0);
-        wp__op_set_text(op, WP__P_WORKER, NULL);
-        wp__op_set_text(op, WP__P_REASON,
-                        end == WP__RUN_ASKED ? "cancelled" : "the job was deleted");
-        wp__op_use_queue(op, WP__QUEUE_FINISH, 2);
-    }
+    if (*used)
+        st = wp__claim_use_end(claim, json, &refs, WP_MESSAGE_CANCELLED,
+                               end == WP__RUN_ASKED ? "cancelled" : "the job was deleted", err);
     wp__refs_free(&refs);
-    return st == WP_OK && json->failed ? wp__fail_nomem(err) : st;
+    return st;
 }
 
 wp_status wp__starts_next(wp__claim_op *claim, wp_error **err)

@@ -260,6 +260,8 @@ static bool makes_work(const wp_delivery *delivery)
 void wp__flush_settle(wp__flush *f, wp__part *part)
 {
     bool made = false;
+    for (size_t i = 0; i < f->op_count; i++)
+        made = made || f->ops[i].joined;
     for (size_t i = 0; i < f->count; i++) {
         if (f->written[i] == WP__NOT_KNOWN)
             continue;

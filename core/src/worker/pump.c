@@ -201,7 +201,7 @@ static wp_status transact(wp__part *part, wp__flush *f, wp__group *group, size_t
         part->worked = true;
     }
     if (group && st == WP_OK) {
-        *claimed = claim.count + claim.aside.count;
+        *claimed = claim.count + claim.aside.count + claim.waits.failed_count;
         wp__claims_moved(group, &claim, count);
         free(group->after_key);
         group->after_key = claim.reached;
@@ -211,7 +211,9 @@ static wp_status transact(wp__part *part, wp__flush *f, wp__group *group, size_t
             part->server_offset = claim.now_us - sent_at;
         wp__part_count(part, WP_COUNTER_POLLS, 1);
         wp__part_count(part, WP_COUNTER_CLAIMED, (int64_t)*claimed);
-        wp__part_count(part, WP_COUNTER_FAILED, (int64_t)claim.aside.count);
+        wp__part_count(part, WP_COUNTER_FAILED,
+                       (int64_t)(claim.aside.count + claim.waits.failed_count));
+        wp__waits_tell(&claim, part->worker->name);
         if (claim.count)
             WP__LOG(part->worker->log, WP_LOG_DEBUG, "claimed", WP__F_TEXT("StoreId", part->id),
                     WP__F_TEXT("WorkerId", part->worker->name), WP__F_INT("Count", claim.count));

@@ -111,15 +111,13 @@ BEGIN
     WHERE j.id = NEW.id;
 END;
 
--- A message that was removed may have left a row with the number that this one has now.
 CREATE VIEW {join_add} AS
 SELECT join_seq, seq, id, attached_at FROM {join_member};
 CREATE TRIGGER {join_added} INSTEAD OF INSERT ON {join_add}
 BEGIN
     INSERT INTO {join_member} (join_seq, seq, id, status, attached_at)
     VALUES (NEW.join_seq, NEW.seq, NEW.id, 0, NEW.attached_at)
-    ON CONFLICT (join_seq, seq) DO UPDATE SET id = excluded.id, status = 0, attached_at = excluded.attached_at, counted_at = NULL
-    WHERE id <> excluded.id;
+    ON CONFLICT (join_seq, seq) DO NOTHING;
     -- one that is finished already counts at once
     UPDATE {join_member}
     SET status = (SELECT CASE f.status WHEN 2 THEN 1 ELSE 2 END FROM {outbox_finished} AS f WHERE f.seq = NEW.seq),
