@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Joins whose workers are killed at any moment, and on PostgreSQL what meets in two transactions. */
+#include "pg.h"
+
+#include "base/thread.h"
+
+enum { JOINS = FAULT_ROUNDS(1000), KILLS = FAULT_ROUNDS(20) };
+
+/* A lease is over soon, is looked for at once, and never uses the message up. */
+static const char brief[] =
+    "worker.lease_ms=100 worker.reap_ms=10 worker.poll_min_ms=1 worker.poll_max_ms=5 "
+    "worker.batch_size=16 worker.backoff_base_ms=1 worker.backoff_max_ms=1 "
+    "worker.max_attempts=1000000";
+
+/* ---- killed workers ----------------------------------------------------------------------- */
+
+/* Every fifth fails, every third is tried twice. */
+static wp_outcome step(wp_delivery *delivery, void *user)
+{
+    const wp_received *m = wp_delivery_message(delivery);
+    const int number = atoi(wp_received_payload(NULL, m));
+    (void)user;
+    fault_nap_us(fault_random(1000));
+    if (number % 5 == 0)
+        return WP_OUTCOME_REJECT;
+    return number % 3 == 0 && wp_received_attempt(m) == 0 ? WP_OUTCOME_RETRY : WP_OUTCOME_DONE;
+}
+
+static int play_worker(const char *path, const char *argument)
+{
+    wp_store *store = fault_store(path, brief);
+    wp_worker *worker = fault_worker(store, "step", step, NULL);
+    (void)argument;
+    parent_tell();
+    MUST_OK(wp_worker_start(worker, 2, &must_err));
+    parent_await_end();
+    MUST_OK(wp_worker_stop(NULL, worker, PATIENCE_MS, &must_err));
+    wp_worker_free(worker);
+    wp_store_close(store);
+    return 0;
+}
+
+/* The joins that message `i` is a member of. */
+static int joins_of(int i, int which[2])
+{
+    which[0] = i;
+    which[1] = (i * 7 + 3) % JOINS;
+    return which[1] == i ? 1 : 2;
+}
+
+static wp_id start_join(wp_store *store, int number, int64_t expected)
+{
+    wp_join *join = NULL;
+    char text[16];
+    wp_message *ok, *bad;
+    wp_id id;
+    (void)snprintf(text, sizeof text, "%d", number);
+    ok = fault_message("ok", text);
+    bad = fault_message("bad", text);
+    MUST_OK(wp_join_new(&join, expected, &must_err));
+    MUST_OK(wp_join_set_fail_if_any(join, number % 2, &must_err));
+    MUST_OK(wp_join_set_success(join, ok, &must_err));
+    MUST_OK(wp_join_set_failure(join, bad, &must_err));
+    MUST_OK(wp_join_start(&id, store, NULL, join, &must_err));
+    wp_message_free(ok);
+    wp_message_free(bad);
+    wp_join_free(join);
+    return id;
+}
+
+static void start_joins(wp_store *store, wp_id *joins)
+{
+    int *expected = calloc(JOINS, sizeof *expected);
+    MUST(expected);
+    for (int i = 0; i < JOINS; i++) {
+        int which[2];
+        const int count = joins_of(i, which);
+        for (int j = 0; j < count; j++)
+            expected[which[j]]++;
+    }
+    for (int i = 0; i < JOINS; i++)
+        joins[i] = start_join(store, i, expected[i]);
+    free(expected);
+}
+
+/* Half of them are members from the start, the others become so while they may be being finished. */
+static void send_step(wp_store *store, const wp_id *joins, int number)
+{
+    char text[16];
+    wp_message *message;
+    int which[2];
+    const int count = joins_of(number, which);
+    const bool at_once = fault_random(2);
+    wp_id id;
+    (void)snprintf(text, sizeof text, "%d", number);
+    message = fault_message("step", text);
+    for (int j = 0; at_once && j < count; j++)
+        MUST_OK(wp_message_add_join(message, &joins[which[j]], &must_err));
+    MUST_OK(wp_outbox_enqueue(&id, NULL, store, NULL, message, &must_err));
+    wp_message_free(message);
+    for (int j = 0; !at_once && j < count; j++)
+        MUST_OK(wp_join_attach(NULL, store, NULL, &joins[which[j]], &id, 1, &must_err));
+}
+
+typedef int64_t number_fn(const char *url, const char *sql);
+
+static int64_t number_sqlite(const char *url, const char *sql)
+{
+    return count_of(url, sql);
+}
+
+static int64_t number_pg(const char *url, const char *sql)
+{
+    PGconn *pg = wpt_pg_connect(url);
+    const int64_t number = pg_number(pg, "SELECT (%s)", sql);
+    PQfinish(pg);
+    return number;
+}
+
+/* P is what names begin with. What is true at any moment: the counters are what the members say, and no
+ * member says other than its message; and of a join that is over: its message is there. */
+#define TORN(P)                                                                                    \
+    "SELECT (SELECT count(*) FROM " P "\"join\" j WHERE completed + failed > expected OR "         \
+    "completed <> (SELECT count(*) FROM " P "join_member m WHERE m.join_seq = j.seq AND "          \
+    "m.status = 1) OR failed <> (SELECT count(*) FROM " P "join_member m WHERE m.join_seq = "      \
+    "j.seq AND m.status = 2)) + (SELECT count(*) FROM " P "join_member m JOIN " P                  \
+    "outbox_finished f ON f.seq = m.seq WHERE m.status <> CASE f.status WHEN 2 THEN 1 ELSE 2 "     \
+    "END) + (SELECT count(*) FROM " P "\"join\" j WHERE (status = 0) <> (completed + failed < "    \
+    "expected) OR (status <> 0) <> EXISTS (SELECT 1 FROM " P "join_next n JOIN " P "outbox o "     \
+    "ON o.id = n.id WHERE n.join_seq = j.seq AND n.status = j.status))"
+#define OPEN(P) "SELECT count(*) FROM " P "\"join\" WHERE status = 0"
+#define WRONG_END(P)                                                                               \
+    "SELECT count(*) FROM " P "\"join\" WHERE status <> CASE WHEN fail_if_any = 1 AND failed > 0 " \
+    "THEN 2 ELSE 1 END"
+#define NEXT(P) "SELECT count(*) FROM " P "outbox WHERE topic IN ('ok', 'bad')"
+#define NEXT_OF(P) "SELECT count(DISTINCT payload) FROM " P "outbox WHERE topic IN ('ok', 'bad')"
+
+typedef struct questions {
+    number_fn *number;
+    const char *torn, *open, *wrong_end, *next, *next_of;
+} questions;
+
+static void kill_workers(const char *url, const questions *q)
+{
+    wp_store *store = fault_store(url, brief);
+    wp_id *joins = calloc(JOINS, sizeof *joins);
+    child workers[2];
+    MUST(joins);
+    start_joins(store, joins);
+    for (int i = 0; i < 2; i++)
+        workers[i] = child_start("worker", url, "");
+    for (int k = 0; k < KILLS; k++) {
+        MUST(child_hear(&workers[k % 2]));
+        for (int i = k * (JOINS / KILLS); i < (k + 1) * (JOINS / KILLS); i++)
+            send_step(store, joins, i);
+        child_kill(&workers[k % 2]);
+        assert_int_equal(q->number(url, q->torn), 0);
+        workers[k % 2] = child_start("worker", url, "");
+    }
+    AWAIT(q->number(url, q->open) == 0);
+    for (int i = 0; i < 2; i++)
+        assert_ended_well(&workers[i]);
+    assert_int_equal(q->number(url, q->torn), 0);
+    assert_int_equal(q->number(url, q->wrong_end), 0);
+    assert_int_equal(q->number(url, q->next), JOINS);
+    assert_int_equal(q->number(url, q->next_of), JOINS);
+    free(joins);
+    wp_store_close(store);
+}
+
+/* proves: JOIN-020..034, JOIN-040..043, JOIN-050..057, JOIN-060..092 */
+static void test_killed__workers_of_a_thousand_joins__each_goes_on_once(void **state)
+{
+    static const questions q = {number_sqlite,       TORN("infra_"), OPEN("infra_"),
+                                WRONG_END("infra_"), NEXT("infra_"), NEXT_OF("infra_")};
+    const place *p = *state;
+    kill_workers(p->path, &q);
+}
+
+/* proves: JOIN-020..034, JOIN-040..043, JOIN-050..057, JOIN-060..092 */
+static void test_killed__on_postgresql__each_goes_on_once(void **state)
+{
+    static const questions q = {number_pg,           TORN("infra."), OPEN("infra."),
+                                WRONG_END("infra."), NEXT("infra."), NEXT_OF("infra.")};
+    const pg_place *p = *state;
+    kill_workers(p->url, &q);
+}
+
+/* ---- two transactions ---------------------------------------------------------------------- */
+
+/* An app's connection, and what it does on a thread. */
+typedef struct app {
+    PGconn *pg;
+    wp_store *store;
+    wp_conn *conn;
+    wp_id owner, message, join;
+    bool attaches;
+    wp_status status;
+    size_t changed;
+    int retriable;
+    wp__thread thread;
+} app;
+
+static void app_begin(app *a, const pg_place *p, wp_store *store, const char *begin)
+{
+    *a = (app){.store = store};
+    memset(&a->owner, 1, sizeof a->owner);
+    a->pg = wpt_pg_connect(p->url);
+    a->conn = pg_lend(store, a->pg);
+    pg_exec(a->pg, "%s", begin);
+}
+
+static void app_end(app *a)
+{
+    wp_conn_free(a->conn);
+    PQfinish(a->pg);
+}
+
+static void *act(void *arg)
+{
+    app *a = arg;
+    wp_error *err = NULL;
+    a->status = a->attaches
+                    ? wp_join_attach(&a->changed, a->store, a->conn, &a->join, &a->message, 1, &err)
+                    : wp_outbox_ack(&a->changed, a->store, a->conn, &a->owner, &a->message, NULL, 1,
+                                    "w", &err);
+    a->retriable = wp_error_retriable(err);
+    wp_error_free(err);
+    return NULL;
+}
+
+/* `a` is at it in the background until it waits for another one's lock. */
+static void act_until_it_waits(app *a, const pg_place *p)
+{
+    MUST_OK(wp__thread_start(&a->thread, "app", act, a, &must_err));
+    AWAIT(pg_number(p->db, PG_WAITING) == 1);
+}
+
+static void commit(app *a)
+{
+    pg_exec(a->pg, "COMMIT");
+}
+
+static const char repeatable[] = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1";
+static const char serializable[] = "BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT 1";
+
+/* Two claimed messages. */
+static void claim_two(wp_store *store, wp_id ids[2])
+{
+    wp_claim *claim = NULL;
+    wp_id owner;
+    memset(&owner, 1, sizeof owner);
+    for (int i = 0; i < 2; i++)
+        ids[i] = fault_enqueue(store, "step", "x");
+    MUST_OK(wp_outbox_claim(&claim, store, &owner, NULL, 0, 10, 60000, &must_err));
+    assert_int_equal(wp_claim_count(claim), 2);
+    wp_claim_free(claim);
+}
+
+static void check_over(const pg_place *p, wp_store *store, const wp_id *join)
+{
+    wp_join_info *info = NULL;
+    MUST_OK(wp_join_get(&info, store, join, &must_err));
+    assert_int_equal(wp_join_info_status(info), WP_JOIN_COMPLETED);
+    assert_int_equal(wp_join_info_completed(info), 2);
+    wp_join_info_free(info);
+    assert_int_equal(pg_number(p->db, "SELECT count(*) FROM infra.outbox WHERE topic = 'ok'"), 1);
+}
+
+/* The last two members are acked at the same moment. With an older snapshot the later one is told to try
+ * again, never counted wrongly. */
+/* proves: JOIN-020..034, JOIN-040..043, JOIN-060..092 */
+static void test_last_two__at_the_same_moment__end_the_join_once(void **state)
+{
+    const pg_place *p = *state;
+    wp_store *store = fault_store(p->url, "");
+    const char *const begins[] = {"BEGIN", repeatable, serializable};
+    for (size_t i = 0; i < 3; i++) {
+        app first, second;
+        wp_id ids[2];
+        wp_id join = start_join(store, 0, 2);
+        pg_exec(p->db, "DELETE FROM infra.outbox WHERE topic = 'ok'");
+        pg_exec(p->db, "DELETE FROM infra.outbox_work WHERE topic = 'ok'");
+        claim_two(store, ids);
+        MUST_OK(wp_join_attach(NULL, store, NULL, &join, ids, 2, &must_err));
+        app_begin(&first, p, store, begins[i]);
+        app_begin(&second, p, store, begins[i]);
+        first.message = ids[0];
+        second.message = ids[1];
+        (void)act(&first);
+        assert_int_equal(first.changed, 1);
+        act_until_it_waits(&second, p);
+        commit(&first);
+        wp__thread_join(&second.thread);
+        if (i == 0) {
+            assert_int_equal(second.status, WP_OK);
+            commit(&second);
+        } else {
+            assert_int_not_equal(second.status, WP_OK);
+            assert_true(second.retriable);
+            pg_exec(second.pg, "ROLLBACK");
+            pg_exec(second.pg, "%s", begins[i]);
+            (void)act(&second);
+            assert_int_equal(second.status, WP_OK);
+            commit(&second);
+        }
+        check_over(p, store, &join);
+        app_end(&first);
+        app_end(&second);
+    }
+    wp_store_close(store);
+}
+
+/* A message is attached while it is being finished: whoever comes second waits, and it counts. */
+/* proves: JOIN-010..014, JOIN-060..092 */
+static void test_attach__while_it_is_finished__counts_in_either_order(void **state)
+{
+    const pg_place *p = *state;
+    wp_store *store = fault_store(p->url, "");
+    for (int i = 0; i < 3; i++) {
+        app attacher, finisher;
+        app *first = i == 0 ? &finisher : &attacher;
+        app *second = i == 0 ? &attacher : &finisher;
+        wp_id ids[2];
+        wp_id join = start_join(store, 0, 2);
+        pg_exec(p->db, "DELETE FROM infra.outbox WHERE topic = 'ok'");
+        pg_exec(p->db, "DELETE FROM infra.outbox_work WHERE topic = 'ok'");
+        claim_two(store, ids);
+        MUST_OK(wp_join_attach(NULL, store, NULL, &join, &ids[1], 1, &must_err));
+        app_begin(&attacher, p, store, "BEGIN");
+        app_begin(&finisher, p, store, i == 2 ? repeatable : "BEGIN");
+        attacher.attaches = true;
+        attacher.join = join;
+        attacher.message = finisher.message = ids[0];
+        (void)act(first);
+        assert_int_equal(first->status, WP_OK);
+        act_until_it_waits(second, p);
+        commit(first);
+        wp__thread_join(&second->thread);
+        if (i == 2) { /* its snapshot does not know of the member */
+            assert_int_not_equal(second->status, WP_OK);
+            assert_true(second->retriable);
+            pg_exec(second->pg, "ROLLBACK");
+            pg_exec(second->pg, "BEGIN");
+            (void)act(second);
+        }
+        assert_int_equal(second->status, WP_OK);
+        commit(second);
+        app_end(&attacher);
+        app_end(&finisher);
+        app_begin(&finisher, p, store, "BEGIN");
+        finisher.message = ids[1];
+        (void)act(&finisher);
+        assert_int_equal(finisher.changed, 1);
+        commit(&finisher);
+        check_over(p, store, &join);
+        app_end(&finisher);
+    }
+    wp_store_close(store);
+}
+
+static int suite(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_DATABASE(test_killed__workers_of_a_thousand_joins__each_goes_on_once),
+        WITH_PG(test_killed__on_postgresql__each_goes_on_once),
+        WITH_PG(test_last_two__at_the_same_moment__end_the_join_once),
+        WITH_PG(test_attach__while_it_is_finished__counts_in_either_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    static const role roles[] = {{"worker", play_worker}};
+    return fault_main(argc, argv, roles, sizeof roles / sizeof roles[0], suite);
+}
