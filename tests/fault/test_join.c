@@ -120,17 +120,17 @@ static int64_t number_pg(const char *url, const char *sql)
 /* P is what names begin with. What is true at any moment: the counters are what the members say, and no
  * member says other than its message; and of a join that is over: its message is there. */
 #define TORN(P)                                                                                    \
-    "SELECT (SELECT count(*) FROM " P "\"join\" j WHERE completed + failed > expected OR "         \
+    "SELECT (SELECT count(*) FROM " P "join j WHERE completed + failed > expected OR "             \
     "completed <> (SELECT count(*) FROM " P "join_member m WHERE m.join_seq = j.seq AND "          \
     "m.status = 1) OR failed <> (SELECT count(*) FROM " P "join_member m WHERE m.join_seq = "      \
     "j.seq AND m.status = 2)) + (SELECT count(*) FROM " P "join_member m JOIN " P                  \
     "outbox_finished f ON f.seq = m.seq WHERE m.status <> CASE f.status WHEN 2 THEN 1 ELSE 2 "     \
-    "END) + (SELECT count(*) FROM " P "\"join\" j WHERE (status = 0) <> (completed + failed < "    \
+    "END) + (SELECT count(*) FROM " P "join j WHERE (status = 0) <> (completed + failed < "        \
     "expected) OR (status <> 0) <> EXISTS (SELECT 1 FROM " P "join_next n JOIN " P "outbox o "     \
     "ON o.id = n.id WHERE n.join_seq = j.seq AND n.status = j.status))"
-#define OPEN(P) "SELECT count(*) FROM " P "\"join\" WHERE status = 0"
+#define OPEN(P) "SELECT count(*) FROM " P "join WHERE status = 0"
 #define WRONG_END(P)                                                                               \
-    "SELECT count(*) FROM " P "\"join\" WHERE status <> CASE WHEN fail_if_any = 1 AND failed > 0 " \
+    "SELECT count(*) FROM " P "join WHERE status <> CASE WHEN fail_if_any = 1 AND failed > 0 "     \
     "THEN 2 ELSE 1 END"
 #define NEXT(P) "SELECT count(*) FROM " P "outbox WHERE topic IN ('ok', 'bad')"
 #define NEXT_OF(P) "SELECT count(DISTINCT payload) FROM " P "outbox WHERE topic IN ('ok', 'bad')"
