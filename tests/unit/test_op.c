@@ -325,8 +325,9 @@ static void test_ack_op__two_ids__resolved_then_finished(void **state)
     text_param_is(op, "worker", "w");
     int_param_is(op, "status", WP_MESSAGE_DONE);
     assert_int_equal(wp_op_param_type(op, param(op, "owner")), WP_VALUE_BYTES);
-    WPT_OK(wp_op_feed_int64(op, 40, WPT_ERR)); /* sequence number, claim number */
+    WPT_OK(wp_op_feed_int64(op, 40, WPT_ERR)); /* sequence number, claim number, a join's member */
     WPT_OK(wp_op_feed_int64(op, 7, WPT_ERR));
+    WPT_OK(wp_op_feed_int64(op, 0, WPT_ERR));
     WPT_OK(wp_op_row(op, WPT_ERR));
     assert_false(next(op));
     assert_int_equal(wp_op_result_count(op), 1);
