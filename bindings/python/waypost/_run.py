@@ -121,12 +121,15 @@ class Run:
 
     def finish(self, delivery: Delivery, result: object, error: Optional[BaseException]) -> None:
         """Finish a delivery: what its handler returned, or raised."""
+        fatal = None if isinstance(error, (Exception, asyncio.CancelledError)) else error
+        if fatal is not None:
+            self.worker._note_fatal(fatal)  # first: a stop() may wait for this delivery alone
         try:
             finish(delivery, result, error)
         except Exception:  # dropped unfinished, it is tried again
             LOGGER.exception("topic %r: the outcome was not understood", delivery.topic)
-        if error is not None and not isinstance(error, (Exception, asyncio.CancelledError)):
-            self.fail(error)
+        if fatal is not None:
+            self.fail(fatal)
 
     def fail(self, error: BaseException) -> None:
         """Stop the worker, and have run() or stop() raise this."""

@@ -15,10 +15,10 @@ from typing import Awaitable, Callable, Optional, Tuple, Type, TypeVar, Union
 from waypost import _handle
 from waypost._lease_watch import Turn, Watcher
 from waypost._log import LOGGER
-from waypost._text import Duration, name_text, optional_ms, to_ms
+from waypost._text import Duration, integer, name_text, optional_ms, to_ms
 from waypost.errors import Error, LeaseLostError, RangeError, StateError
 from waypost.message import LeaseInfo
-from waypost.queue import Call, integer
+from waypost.queue import Call
 
 T = TypeVar("T")
 

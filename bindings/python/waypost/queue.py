@@ -21,7 +21,7 @@ from typing import (
 )
 
 from waypost import _handle, drivers
-from waypost._text import TIME_US_MAX, Duration, integer as integer, name_text, to_ms, to_us
+from waypost._text import TIME_US_MAX, Duration, integer, name_text, to_ms, to_us
 from waypost.errors import ArgumentError
 from waypost.message import Claim, Enqueued, Info, Message, QueueStats, Received
 
