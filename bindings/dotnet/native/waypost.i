@@ -126,7 +126,7 @@ PASS(wp_conn *, void *, nint)
 %ignore wp_id; /* WpId in C# */
 %ignore WP_DELAY_MS_MAX; /* more than an int: SWIG writes it as one */
 %ignore WP_TIME_US_MAX;
-%ignore WP_JOIN_WAIT_TOPIC; /* a text */
+%ignore WP_JOIN_WAIT_TOPIC; /* JoinExtensions.WaitTopic in C# */
 
 #define WAYPOST_SWIG
 %include <waypost/base.h>

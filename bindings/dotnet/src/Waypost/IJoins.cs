@@ -100,6 +100,22 @@ public interface IJoins
 /// <summary>Other forms of the calls for joins.</summary>
 public static class JoinExtensions
 {
+    /// <summary>The topic of messages that wait for a join: their handler gets them when it is over.</summary>
+    public const string WaitTopic = "join.wait";
+
+    /// <summary>Enqueue a message that waits for a join; gives its id. The handler of <see cref="WaitTopic"/>
+    /// gets it when the join is over. To wait is no failed attempt; without such a join it is failed. A message
+    /// of that topic may also be enqueued like any other: its payload is a JSON object whose "join" is the
+    /// join's id.</summary>
+    public static Task<Guid> EnqueueJoinWaitAsync(
+        this IOutbox outbox, Guid joinId, DbTransaction? transaction = null,
+        CancellationToken cancellationToken = default)
+    {
+        ArgumentNullException.ThrowIfNull(outbox);
+        return outbox.EnqueueAsync(
+            WaitTopic, $$"""{"join":"{{joinId}}"}""", transaction, cancellationToken: cancellationToken);
+    }
+
     /// <summary>Make one message a member of a join; false: it is one.</summary>
     public static async Task<bool> AttachMessageToJoinAsync(
         this IJoins joins, Guid joinId, Guid messageId, DbTransaction? transaction = null,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins: scenarios JNN-001 to JNN-013 of tests/conformance/scenarios.md.
+// Joins: scenarios JNN-001 to JNN-016 of tests/conformance/scenarios.md.
 using System.Data.Common;
 
 namespace Waypost.Tests;
@@ -115,6 +115,7 @@ public abstract class JoinTests(Engine engine) : IDisposable
             ("joins", () => JoinExtensions.AttachMessageToJoinAsync(null!, id, id)),
             ("joins", () => JoinExtensions.ReportStepCompletedAsync(null!, id, id)),
             ("joins", () => JoinExtensions.ReportStepFailedAsync(null!, id, id)),
+            ("outbox", () => JoinExtensions.EnqueueJoinWaitAsync(null!, id)),
         })
             Assert.Equal(name, (await Assert.ThrowsAsync<ArgumentNullException>(call)).ParamName);
         Assert.Empty(await Joins.ListJoinsAsync());
@@ -287,7 +288,7 @@ public abstract class JoinTests(Engine engine) : IDisposable
     // scenario: JNN-009
     // proves: JOIN-021, JOIN-022, JOIN-034
     [Fact]
-    public async Task Expired_and_replayed_it_counts_once_as_failed()
+    public async Task Expired_out_of_attempts_and_replayed_it_counts_once_as_failed()
     {
         Guid join = await Joins.StartJoinAsync(WithNext(2));
         var brief = new NewOutboxMessage("step", "x") { Joins = [join], ExpiresAtUtc = Now + Second };
@@ -295,8 +296,13 @@ public abstract class JoinTests(Engine engine) : IDisposable
         Bed.Clock.Advance(2 * Second);
         await Outbox.ReapExpiredAsync();
         await AssertJoinAsync(join, JoinStatus.Open, 0, 1);
-        await ClaimAsync();
-        await Outbox.FailAsync(_owner, [second]);
+        for (int n = 0; await Bed.StatusAsync(second) != OutboxMessageStatus.Failed; n++)
+        {
+            Assert.True(n < 20);
+            await ClaimAsync();
+            Bed.Clock.Advance(600 * Second);
+            await Outbox.ReapExpiredAsync();
+        }
         await AssertJoinAsync(join, JoinStatus.Failed, 0, 2);
         Assert.Equal(2, await Outbox.ReplayDeadLettersAsync());
         Assert.Equal(2, (await ClaimAsync()).Count);
@@ -375,6 +381,78 @@ public abstract class JoinTests(Engine engine) : IDisposable
         Assert.Equal(1, await Outbox.AckAsync(_owner, [message]));
         await AssertJoinAsync(join, JoinStatus.Cancelled, 0, 0);
         Assert.Equal((0, 0), await NextAsync());
+    }
+
+    // ---- messages that wait -----------------------------------------------------------------
+
+    // scenario: JNN-014
+    // proves: JOIN-054, JOIN-055
+    [Fact]
+    public async Task Waiting_for_a_join_it_is_given_out_when_that_is_over()
+    {
+        Guid join = await Joins.StartJoinAsync(2), cancelled = await Joins.StartJoinAsync(2);
+        Guid waits = await Outbox.EnqueueJoinWaitAsync(join);
+        DbConnection connection = Bed.Connect();
+        await using (DbTransaction transaction = await connection.BeginTransactionAsync())
+        {
+            await Outbox.EnqueueJoinWaitAsync(join, transaction);
+            await transaction.RollbackAsync();
+        }
+        await Outbox.EnqueueAsync(JoinExtensions.WaitTopic, $$"""{"mine":[1,2],"join":"{{cancelled}}"}""");
+        Guid[] ids = await SendManyAsync(2, join);
+        Assert.Empty(await ClaimAsync(JoinExtensions.WaitTopic));
+        Assert.Equal(OutboxMessageStatus.Ready, await Bed.StatusAsync(waits));
+        Assert.Equal(2, (await ClaimAsync()).Count);
+        await Outbox.AckAsync(_owner, [ids[0]]);
+        Bed.Clock.Advance(40 * Second);
+        Assert.Empty(await ClaimAsync(JoinExtensions.WaitTopic));
+        await Outbox.AckAsync(_owner, [ids[1]]);
+        Bed.Clock.Advance(Second);
+        OutboxMessage given = Assert.Single(await ClaimAsync(JoinExtensions.WaitTopic));
+        Assert.Equal((waits, 0), (given.Id, given.Attempt));
+        await Joins.CancelJoinAsync(cancelled);
+        given = Assert.Single(await ClaimAsync(JoinExtensions.WaitTopic));
+        Assert.Equal(($$"""{"mine":[1,2],"join":"{{cancelled}}"}""", 0), (given.Payload, given.Attempt));
+    }
+
+    // scenario: JNN-015
+    // proves: JOIN-056
+    [Fact]
+    public async Task Waiting_for_no_join_it_is_a_dead_letter()
+    {
+        Guid unknown = await Outbox.EnqueueJoinWaitAsync(WaypostStore.NewId());
+        Guid none = await Outbox.EnqueueAsync(JoinExtensions.WaitTopic, "{}");
+        Assert.Empty(await ClaimAsync(JoinExtensions.WaitTopic));
+        Page<OutboxMessageInfo> dead = await Outbox.ListDeadLettersAsync();
+        Assert.Equal([unknown, none], dead.Select(info => info.Message.Id).Order());
+        Assert.All(dead, info => Assert.Contains("join", info.LastError));
+    }
+
+    // scenario: JNN-016
+    // proves: JOIN-041, JOIN-042, JOIN-050, JOIN-051, JOIN-054, BND-003
+    [Fact]
+    public async Task Worker_handles_all_members_and_what_comes_after_them()
+    {
+        int steps = 0;
+        var got = new List<string>();
+        OutboxWorker worker = Bed.Keep(Bed.Store.CreateWorker());
+        worker.Handle("step", (_, _) => Interlocked.Increment(ref steps) % 2 == 0
+            ? throw new RejectException("no") : Task.CompletedTask);
+        foreach (string topic in new[] { "ok", "bad", JoinExtensions.WaitTopic })
+            worker.Handle(topic, (_, _) =>
+            {
+                lock (got)
+                    got.Add(topic);
+                return Task.CompletedTask;
+            });
+        Guid lenient = await Joins.StartJoinAsync(WithNext(6, failIfAny: false));
+        Guid strict = await Joins.StartJoinAsync(WithNext(6));
+        await Outbox.EnqueueJoinWaitAsync(strict);
+        await SendManyAsync(6, lenient, strict);
+        Assert.Equal(9, await worker.DrainAsync());
+        await AssertJoinAsync(lenient, JoinStatus.Completed, 3, 3);
+        await AssertJoinAsync(strict, JoinStatus.Failed, 3, 3);
+        Assert.Equal(["bad", "join.wait", "ok"], got.Order(StringComparer.Ordinal));
     }
 
     // ---- looking ----------------------------------------------------------------------------
