@@ -349,39 +349,6 @@ func TestMessageOfACompletedJoinComesWholeAndOnce(t *testing.T) {
 	}
 }
 
-// proves: JOIN-050..057, BND-003
-func TestWorkerHandlesMembersAndWhatComesOfThem(t *testing.T) {
-	b := newBed(t)
-	w := b.worker(b.store, waypost.WithBackoff(time.Second, time.Second))
-	join := b.join(3)
-	calls := 0
-	b.handle(w, "step", func(_ context.Context, d delivery) error {
-		switch calls++; calls {
-		case 1:
-			return errors.New("later")
-		case 2:
-			return waypost.Reject(errors.New("never"))
-		}
-		tx := b.begin()
-		must(0, d.Complete(ctx, tx))
-		return tx.Commit()
-	})
-	var heard []string
-	for _, topic := range []string{"ok", "bad"} {
-		b.handle(w, topic, func(_ context.Context, d delivery) error {
-			heard = append(heard, string(d.Payload))
-			return nil
-		})
-	}
-	b.steps(3, join)
-	equal(t, b.drain(w), 3)
-	b.joinIs(join, waypost.JoinOpen, 1, 1)
-	b.advance(2 * time.Second)
-	equal(t, b.drain(w), 2)
-	b.joinIs(join, waypost.JoinCompleted, 2, 1)
-	equal(t, heard, []string{"it went well"})
-}
-
 // scenario: JNN-011
 // proves: JOIN-040..043, JOIN-100
 func TestPastItsDeadlineAJoinFails(t *testing.T) {
@@ -465,4 +432,83 @@ func TestJoinsAndMembersAreListedAndCleanedUp(t *testing.T) {
 	equal(t, must(b.joins().Cleanup(ctx, 0)), 1)
 	equal(t, listed(""), joins[2:])
 	equal(t, len(must(b.joins().Members(ctx, joins[0], 2)).Items), 0)
+}
+
+// scenario: JNN-014
+// proves: JOIN-050..057
+func TestMessageWaitsForAJoin(t *testing.T) {
+	b := newBed(t)
+	join, cancelled := b.join(1), b.join(1)
+	waits := []waypost.ID{b.enqueue(waypost.JoinWait(join)).ID, b.enqueue(waypost.JoinWait(cancelled)).ID}
+	waiting := func() []waypost.Received { return b.claimAs(finisher, waypost.JoinWaitTopic) }
+	for i := 0; i < 5; i++ {
+		equal(t, len(waiting()), 0)
+		b.advance(time.Hour)
+	}
+	for _, id := range waits {
+		equal(t, b.get(id).State, waypost.Ready)
+		equal(t, b.get(id).Message.Attempt, 0)
+	}
+	b.steps(1, join)
+	b.ack(b.take(1)...)
+	b.advance(time.Minute)
+	claim := waiting()
+	equal(t, payloadsOf(claim), []string{`{"join":"` + join.String() + `"}`})
+	equal(t, []any{claim[0].ID, claim[0].Topic, claim[0].Attempt}, []any{waits[0], "join.wait", int64(0)})
+	b.ack(claim...)
+	equal(t, must(b.joins().Cancel(ctx, nil, cancelled)), true)
+	b.advance(time.Minute)
+	b.ack(waiting()...)
+	equal(t, b.get(waits[1]).State, waypost.Done)
+}
+
+// scenario: JNN-015
+// proves: JOIN-050..057
+func TestMessageThatWaitsForNoJoinIsADeadLetter(t *testing.T) {
+	b := newBed(t)
+	for _, m := range []waypost.Message{waypost.JoinWait(waypost.NewID()),
+		message(waypost.JoinWaitTopic, ""), message(waypost.JoinWaitTopic, "{}")} {
+		id := b.enqueue(m).ID
+		equal(t, len(b.claim(waypost.JoinWaitTopic)), 0)
+		equal(t, b.get(id).State, waypost.Failed)
+	}
+}
+
+// scenario: JNN-016
+// proves: JOIN-020..034, JOIN-050..057, BND-003
+func TestWorkerHandlesMembersAndWhatComesOfThem(t *testing.T) {
+	b := newBed(t)
+	w := b.worker(b.store, waypost.WithBackoff(time.Second, time.Second))
+	lenient, strict := b.join(3), b.join(3, waypost.FailIfAny())
+	calls := 0
+	b.handle(w, "step", func(_ context.Context, d delivery) error {
+		switch calls++; calls {
+		case 1:
+			return errors.New("later")
+		case 2:
+			return waypost.Reject(errors.New("never"))
+		}
+		tx := b.begin()
+		must(0, d.Complete(ctx, tx))
+		return tx.Commit()
+	})
+	heard := map[string]int{}
+	for _, topic := range []string{"ok", "bad", waypost.JoinWaitTopic} {
+		b.handle(w, topic, func(_ context.Context, d delivery) error {
+			heard[d.Topic]++
+			return nil
+		})
+	}
+	b.enqueue(waypost.JoinWait(strict))
+	b.steps(3, lenient, strict)
+	equal(t, b.drain(w), 3)
+	b.joinIs(lenient, waypost.JoinOpen, 1, 1)
+	b.joinIs(strict, waypost.JoinOpen, 1, 1)
+	b.advance(2 * time.Second)
+	must(w.Drain(ctx))
+	b.joinIs(lenient, waypost.JoinCompleted, 2, 1)
+	b.joinIs(strict, waypost.JoinFailed, 2, 1)
+	b.advance(time.Minute)
+	must(w.Drain(ctx))
+	equal(t, heard, map[string]int{"ok": 1, "bad": 1, "join.wait": 1})
 }
