@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joins: scenarios JNN-001 to JNN-014 of tests/conformance/scenarios.md."""
+"""Joins: scenarios JNN-001 to JNN-016 of tests/conformance/scenarios.md."""
 from __future__ import annotations
 
 import asyncio
@@ -349,6 +349,25 @@ def test_reported_by_hand_it_counts_as_if_it_were_finished(app: App) -> None:
 
 
 # scenario: JNN-009
+# proves: JOIN-021, JOIN-034
+def test_out_of_attempts_it_counts_as_failed(app: App) -> None:
+    id = app.store.joins.start(1, fail_if_any=True)
+    step = send(app, id)[0]
+    worker = app.store.worker(max_attempts=2)
+
+    @worker.handler("step")
+    def handle(delivery: Delivery) -> None:
+        raise waypost.Retry("later", delay=1)
+
+    worker.drain()
+    stands(app, id, OPEN, 0, 0)
+    app.clock.advance(SECOND)
+    worker.drain()
+    assert app.outbox.get(step).status is Status.FAILED
+    stands(app, id, FAILED, 0, 1)
+
+
+# scenario: JNN-009
 # proves: JOIN-021, JOIN-022, JOIN-034
 def test_expired_it_counts_as_failed_and_replayed_not_again(app: App) -> None:
     joins, outbox = app.store.joins, app.outbox
@@ -419,6 +438,59 @@ def test_a_worker_fans_out_and_in(app: App, fail_if_any: bool) -> None:
     assert got == ["bad" if fail_if_any else "ok"]
     [info] = app.store.joins.list()
     assert (info.completed, info.failed) == (19, 1)
+
+
+# scenario: JNN-014
+# proves: JOIN-054, JOIN-055
+def test_a_message_waits_for_its_join_which_is_no_failed_attempt(app: App) -> None:
+    joins, outbox = app.store.joins, app.outbox
+    id = joins.start(1)
+    waiting = outbox.enqueue(JOIN_WAIT, json.dumps({"join": str(id)})).id
+    step = send(app, id)
+    for _ in range(3):
+        assert len(claim(app, JOIN_WAIT)) == 0
+        app.clock.advance(600 * SECOND)
+    joins.report_completed(id, step)
+    [message] = claim(app, JOIN_WAIT)
+    assert message.id == waiting and message.attempt == 0
+
+
+# scenario: JNN-015
+# proves: JOIN-056
+@pytest.mark.parametrize("payload", ['{"join": "00000000-0000-7000-8000-000000000000"}', "{}"])
+def test_a_message_that_waits_for_no_join_is_a_dead_letter(app: App, payload: str) -> None:
+    id = app.outbox.enqueue(JOIN_WAIT, payload).id
+    assert len(claim(app, JOIN_WAIT)) == 0
+    assert app.outbox.get(id).status is Status.FAILED
+    assert [info.message.id for info in app.outbox.dead()] == [id]
+
+
+# scenario: JNN-016
+# proves: JOIN-020, JOIN-021, JOIN-050, JOIN-051, JOIN-054
+def test_a_worker_does_the_steps_of_two_joins_and_what_waits_for_them(app: App) -> None:
+    joins, outbox = app.store.joins, app.outbox
+    ids = [joins.start(3, fail_if_any=strict, **NEXT) for strict in (True, False)]
+    waiting = [outbox.enqueue(JOIN_WAIT, json.dumps({"join": str(id)})).id for id in ids]
+    for id in ids:
+        send(app, id, count=3)
+    worker = app.store.worker()
+    got: List[Any] = []
+
+    @worker.handler("step")
+    def step(delivery: Delivery) -> None:
+        if delivery.payload == "1":
+            raise waypost.Reject("no")
+
+    @worker.handler("ok")
+    @worker.handler("bad")
+    @worker.handler(JOIN_WAIT)
+    def end(delivery: Delivery) -> None:
+        got.append(delivery.id if delivery.topic == JOIN_WAIT else delivery.topic)
+
+    assert worker.drain() == 10
+    assert len(got) == 4 and set(got) == {"ok", "bad", *waiting}
+    stands(app, ids[0], FAILED, 2, 1)
+    stands(app, ids[1], COMPLETED, 2, 1)
 
 
 # scenario: JNN-011
