@@ -1,5 +1,6 @@
 -- inbox_finish: end the claims {seq: claim number or null} that :owner holds, as done or failed. One that counts
--- as finished already, as an older library left it, is ended anyway.
+-- as finished already, as an older library left it, is ended anyway. The 0 is
+-- what other queues say of joins.
 WITH n AS (
     SELECT coalesce(CAST(:now AS bigint), CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint)) AS now
 ),
@@ -21,4 +22,4 @@ FROM gone CROSS JOIN n
 ON CONFLICT (seq) DO UPDATE
 SET status = excluded.status, attempt = excluded.attempt, claim_number = excluded.claim_number,
     finished_at = excluded.finished_at, finished_by = excluded.finished_by, last_error = excluded.last_error
-RETURNING seq, claim_number
+RETURNING seq, claim_number, 0
