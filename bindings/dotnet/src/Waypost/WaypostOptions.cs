@@ -200,6 +200,9 @@ public sealed class OutboxWorkerOptions
             throw new ArgumentException(
                 "Name, Threads, Wakeups, AllTopics, BackoffJitter, Flush, Reap, CleanupInterval, DrainFirst and Turn are"
                 + " the worker's, not a topic's");
+        using var config = ConfigHandle.New(); // refuses bad values, before anything is registered
+        foreach ((string key, string value) in PerTopic())
+            config.Set("worker." + key, value);
     }
 }
 

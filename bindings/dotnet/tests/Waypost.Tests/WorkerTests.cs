@@ -787,6 +787,24 @@ public abstract class WorkerTests(Engine engine) : IDisposable
         Assert.Equal(Now + 100 * Second, (await Outbox.GetAsync(slow)).NextAttemptUtc);
         Assert.Throws<ArgumentException>(() => worker.Handle("x", fail, new() { Name = "y" }));
     }
+
+    // scenario: WRK-119
+    [Fact]
+    public async Task Handler_whose_options_are_refused_is_not_registered()
+    {
+        OutboxWorker worker = Worker();
+        Assert.ThrowsAny<Exception>(() => worker.Handle(
+            "a", (_, _) => Task.CompletedTask, new() { Concurrency = 2, MaxAttempts = 0 }));
+        Guid id = await Outbox.EnqueueAsync("a", "1");
+        worker.Handle("b", (_, _) => Task.CompletedTask);
+        await worker.DrainAsync();
+        Assert.Equal(OutboxMessageStatus.Ready, await Bed.StatusAsync(id));
+        worker = Worker();
+        Assert.ThrowsAny<Exception>(() => worker.Handle("a", (_, _) => Task.CompletedTask, new() { MaxAttempts = 0 }));
+        worker.Handle("a", (_, _) => Task.CompletedTask);
+        await worker.DrainAsync();
+        Assert.Equal(OutboxMessageStatus.Done, await Bed.StatusAsync(id));
+    }
 }
 
 public sealed class WorkersOnSqlite() : WorkerTests(Engine.Sqlite);
