@@ -7,7 +7,7 @@
  *   load.c       stores and databases, filled
  *   raw.c        the same work by plain libsqlite3: the statements of sql/ as they are
  *   raw_rows.c   and row by row, as an app might write it by hand
- *   enqueue.c, claim.c, inbox.c, lease.c, handlers.c, kept.c, latency.c, timers.c, jobs.c, cron.c,
+ *   enqueue.c, claim.c, inbox.c, lease.c, handlers.c, kept.c, latency.c, timers.c, jobs.c, joins.c, cron.c,
  *   footprint.c, languages.c, stores.c, postgresql.c   the benchmarks
  *
  * Nothing here goes on after an error: it says what went wrong and exits with 1. */
@@ -176,6 +176,7 @@ void bench_enqueue(void);
 void bench_claim(void);
 void bench_inbox(void);
 void bench_leases(void);
+void bench_joins(void);
 void bench_handlers(void);
 void bench_finished(void);
 void bench_cleanup(void);

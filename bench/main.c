@@ -17,6 +17,7 @@ static const struct {
     {"claim", bench_claim, "claim and ack by hand, in batches of 1 to 500"},
     {"inbox", bench_inbox, "checks, messages enqueued and handled, and process-once"},
     {"leases", bench_leases, "acquire, renew, release; 10,000 that are held"},
+    {"joins", bench_joins, "10,000 members of a join, beside messages of none"},
     {"handlers", bench_handlers, "a worker in C, end to end"},
     {"python", bench_python, "a worker in Python, end to end"},
     {"dotnet", bench_dotnet, "a worker in .NET, end to end"},
