@@ -370,7 +370,8 @@ static void silence(net *n, proxy_mode mode)
     proxy_set(n->proxy, PROXY_FORWARD);
     AWAIT(pg_number(n->pg->db, PG_DONE) == COUNT);
     assert_true(wp_worker_counter(worker, WP_COUNTER_ERRORS) > 0);
-    assert_int_equal(atomic_load(&b.handled), COUNT + FIRST);
+    /* Handlers that were told so answered all the same: their outcomes count if nobody else has claimed meanwhile. */
+    assert_in_range(atomic_load(&b.handled), COUNT, COUNT + FIRST);
     pg_enqueue_numbers(direct, "t", COUNT, COUNT);
     AWAIT(pg_number(n->pg->db, PG_DONE) == 2 * COUNT);
     stop_worker(worker, &b);
