@@ -318,7 +318,7 @@ func TestLeaderBeginsAnewAfterALossAndEndsAsItsWork(t *testing.T) {
 // proves: LSE-005, LSE-007
 func TestLeaderWaitsOutErrorsThatMayPass(t *testing.T) {
 	b := newBed(t)
-	lock := map[string]string{"sqlite": "BEGIN IMMEDIATE", "postgresql": "BEGIN; LOCK TABLE infra.lease"}
+	lock := map[string]string{"sqlite": "BEGIN IMMEDIATE", "postgresql": "BEGIN; LOCK TABLE " + strings.TrimSuffix(b.orders, "_orders") + ".lease"}
 	failing := &flag{text: "leader could not be elected", seen: make(chan struct{})}
 	store := b.open(waypost.WithOption("store.busy_timeout_ms", "0"),
 		waypost.WithOption("store.response_timeout_ms", "100"), waypost.WithLogger(slog.New(failing)))

@@ -263,7 +263,8 @@ SIGNAL = """
         thread = threading.Thread(target=worker.run)
         try:
             thread.start()
-            thread.join()
+            while thread.is_alive():  # a signal just before a wait without end is not seen in it
+                thread.join(0.05)
         except KeyboardInterrupt:
             print("interrupted", flush=True)
             worker.stop()
