@@ -38,11 +38,11 @@ def run(script: str, *arguments: object, status: int = 0) -> str:
 
 @contextlib.contextmanager
 def script(text: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
-    """The same, to talk to; killed if it does not end."""
-    command = [sys.executable, "-c", textwrap.dedent(text)]
+    """The same, to talk to; if it does not end, it shows where it stands, and is killed."""
+    command = [sys.executable, "-X", "faulthandler", "-c", textwrap.dedent(text)]
     command += [str(argument) for argument in arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        timer = threading.Timer(PATIENCE, process.kill)
+        timer = threading.Timer(PATIENCE, process.send_signal, [signal.SIGABRT])
         timer.start()
         try:
             yield process
