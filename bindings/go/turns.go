@@ -63,7 +63,7 @@ func (one *turn) take() {
 	defer releases.mu.Unlock()
 	one.taken = true
 	select {
-	case <-one.woken: // what woke it is tried for now
+	case <-one.woken: // that release is used up: the caller tries at once
 	default:
 	}
 	if queue := releases.waiting[one.what]; !slices.Contains(queue, one) {
