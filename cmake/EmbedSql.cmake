@@ -7,7 +7,8 @@
 #                                   each, with the queue's name for {queue} in names of objects
 #   sql/<engine>/<queue>_<name>.sql its text for a queue that needs one of its own
 #   sql/<engine>/<name>.sql         their text
-#   sql/<engine>/<queue>_columns.sql  where there is one: what its statements have for {columns}
+#   sql/<engine>/<queue>_<part>.sql   where there is one: what its statements have for {<part>}, which
+#                                   is empty for other queues; the parts are columns and again
 #   sql/<engine>/migrations.txt     the migrations in order, one file name a line without .sql
 #   sql/<engine>/migrations/*.sql   their text
 #
@@ -58,15 +59,20 @@ function(waypost_sql_text out name array text)
     set(${out}_entry "{\"${name}\", ${array}, ${len}}" PARENT_SCOPE)
 endfunction()
 
-# A statement of all queues as it is for one.
-function(waypost_sql_for_queue out text queue columns_file)
-    set(columns)
-    if(EXISTS ${columns_file})
-        file(READ ${columns_file} columns)
-        string(REGEX REPLACE "^--[^\n]*\n" "" columns "${columns}")
-        string(STRIP "${columns}" columns)
-    endif()
-    string(REPLACE "{columns}" "${columns}" text "${text}")
+set(WAYPOST_SQL_PARTS columns again)
+
+# A statement of all queues as it is for one, whose parts are in this directory.
+function(waypost_sql_for_queue out text queue dir)
+    foreach(name IN LISTS WAYPOST_SQL_PARTS)
+        set(part)
+        if(EXISTS ${dir}/${queue}_${name}.sql)
+            file(READ ${dir}/${queue}_${name}.sql part)
+            string(REGEX REPLACE "^--[^\n]*\n" "" part "${part}")
+            string(STRIP "${part}" part)
+            string(PREPEND part "\n")
+        endif()
+        string(REPLACE "{${name}}" "${part}" text "${text}")
+    endforeach()
     string(REPLACE "{queue" "{${queue}" text "${text}")
     string(REPLACE "{name:queue" "{name:${queue}" text "${text}")
     string(REPLACE "{text:queue" "{text:${queue}" text "${text}")
@@ -148,7 +154,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
                 if(EXISTS ${DIR}/${ENGINE}/${own}.sql)
                     file(READ ${DIR}/${ENGINE}/${own}.sql mine)
                 endif()
-                waypost_sql_for_queue(mine "${mine}" ${queue} ${DIR}/${ENGINE}/${queue}_columns.sql)
+                waypost_sql_for_queue(mine "${mine}" ${queue} ${DIR}/${ENGINE})
                 waypost_sql_add(${own} "${mine}")
             endforeach()
         endforeach()
@@ -187,11 +193,12 @@ function(waypost_sql_check out dir list)
         endif()
     endforeach()
     list(REMOVE_ITEM present ${listed})
-    # a queue's own text of a shared statement, and what stands for {columns}
+    # a queue's own text of a shared statement, and its parts
     waypost_sql_names(queues ${PROJECT_SOURCE_DIR}/sql/queues.txt)
     set(own)
+    list(TRANSFORM WAYPOST_SQL_PARTS PREPEND queue_ OUTPUT_VARIABLE parts)
     foreach(queue IN LISTS queues)
-        foreach(name IN LISTS names ITEMS queue_columns)
+        foreach(name IN LISTS names parts)
             string(REGEX REPLACE "^queue_" "${queue}_" mine ${name})
             if(NOT mine STREQUAL name AND ${dir}/${mine}.sql IN_LIST present)
                 list(APPEND own ${dir}/${mine}.sql)

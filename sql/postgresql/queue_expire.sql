@@ -16,5 +16,5 @@ gone AS (
 )
 INSERT INTO {queue_finished} (seq, status, attempt, claim_number, finished_at, finished_by, last_error)
 SELECT gone.seq, 3, gone.attempt, gone.claim_number, n.now, CAST(:worker AS text), CAST(:reason AS text)
-FROM gone CROSS JOIN n
+FROM gone CROSS JOIN n{again}
 RETURNING seq

@@ -16,5 +16,5 @@ gone AS (
 INSERT INTO {queue_finished} (seq, status, attempt, claim_number, finished_at, finished_by, last_error)
 SELECT gone.seq, CAST(:status AS smallint), gone.attempt + CAST(:attempts AS bigint), gone.claim_number, n.now,
        CAST(:worker AS text), coalesce(CAST(:reason AS text), gone.last_error)
-FROM gone CROSS JOIN n
+FROM gone CROSS JOIN n{again}
 RETURNING seq, claim_number, 0
