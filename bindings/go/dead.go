@@ -48,8 +48,21 @@ type DeadFilter struct {
 	IDs    []ID // up to 10,000; nil: any; empty, but not nil: none
 }
 
+// remains is what is left in a queue, or in all of them: dead letters, and what was finished.
+type remains struct {
+	store *Store
+	kind  Kind // 0: all
+}
+
+// AllQueues has the dead letters of all queues in one list, and the cleanup of all. Of ReplayDead and
+// PurgeDead the limit and the rate are those of all queues together; one queue comes after the other.
+type AllQueues struct{ remains }
+
+// AllQueues is for what is done to all queues at once.
+func (s *Store) AllQueues() AllQueues { return AllQueues{remains{s, 0}} }
+
 // DeadLetters lists dead letters in pages of 1 to 1,000, those that died first first.
-func (q Queue) DeadLetters(ctx context.Context, filter DeadFilter, limit int) (*Page[Info], error) {
+func (q remains) DeadLetters(ctx context.Context, filter DeadFilter, limit int) (*Page[Info], error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -60,7 +73,7 @@ func (q Queue) DeadLetters(ctx context.Context, filter DeadFilter, limit int) (*
 // died, and returns how many, also if a later one failed. Each is recorded and logged. perSecond 0: all
 // at once; else at most so many are due in a second. by may be "": who asked for it. One whose unique
 // key another unfinished message has stays dead.
-func (q Queue) ReplayDead(ctx context.Context, filter DeadFilter, limit, perSecond int,
+func (q remains) ReplayDead(ctx context.Context, filter DeadFilter, limit, perSecond int,
 	by string) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -70,7 +83,7 @@ func (q Queue) ReplayDead(ctx context.Context, filter DeadFilter, limit, perSeco
 
 // PurgeDead deletes at most limit dead letters for ever, and returns how many. The inbox forgets that
 // they ever arrived.
-func (q Queue) PurgeDead(ctx context.Context, filter DeadFilter, limit int) (int, error) {
+func (q remains) PurgeDead(ctx context.Context, filter DeadFilter, limit int) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -80,7 +93,7 @@ func (q Queue) PurgeDead(ctx context.Context, filter DeadFilter, limit int) (int
 // Cleanup deletes what was finished with success (or cancelled) at least so long ago, in batches with a
 // transaction each, and returns how many. What is unfinished, only seen or dead stays. A message of the
 // inbox goes only if it has not arrived for that time either; then it is new when it arrives again.
-func (q Queue) Cleanup(ctx context.Context, olderThan time.Duration) (int, error) {
+func (q remains) Cleanup(ctx context.Context, olderThan time.Duration) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}

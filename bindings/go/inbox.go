@@ -20,7 +20,7 @@ import (
 type Inbox struct{ Queue }
 
 // Inbox is the store's inbox.
-func (s *Store) Inbox() Inbox { return Inbox{Queue{s, InboxKind}} }
+func (s *Store) Inbox() Inbox { return Inbox{queueOf(s, InboxKind)} }
 
 // InboxKey is what a message is known by, byte for byte, and the hash that it arrived with.
 type InboxKey struct {

@@ -229,7 +229,7 @@ func (j Jobs) ScheduleDue(ctx context.Context) (int, error) {
 type Runs struct{ Queue }
 
 // Runs are the runs of the store's jobs.
-func (s *Store) Runs() Runs { return Runs{Queue{s, JobKind}} }
+func (s *Store) Runs() Runs { return Runs{queueOf(s, JobKind)} }
 
 // Run is a run of a job. A snapshot.
 type Run struct {

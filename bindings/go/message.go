@@ -43,6 +43,7 @@ type Received struct {
 	OrderingKey   string // "": none
 	Headers       map[string]string
 	Attempt       int64     // how many attempts ended without success before this one
+	LastError     string    // the reason of the last of them; "": there was none
 	ClaimNumber   int64     // a fencing token: it rises with every claim of the message
 	Created       time.Time // by the database's clock
 	Due           time.Time
@@ -81,6 +82,7 @@ func (s State) String() string {
 // Info is a message and where it stands.
 type Info struct {
 	State       State
+	Kind        Kind // of which queue it is
 	Message     Received
 	NextAttempt time.Time // zero: it is finished
 	LockedUntil time.Time // zero: it has no lease

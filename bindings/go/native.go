@@ -405,6 +405,9 @@ func received(out *Received, m *C.wpg_received, topic string) {
 		_ = json.Unmarshal([]byte(headers), &out.Headers) // the core's own JSON
 	}
 	out.Attempt = int64(m.attempt)
+	if m.last_error != nil {
+		out.LastError = C.GoString(m.last_error)
+	}
 	out.ClaimNumber = int64(m.claim_number)
 	out.Created = fromUS(int64(m.created_us))
 	out.Due = fromUS(int64(m.due_us))

@@ -275,7 +275,7 @@ static inline wp_status wpg_lease_op(wp_op **out, wpg_lease_how how, wp_store *s
 
 typedef struct wpg_received {
     wp_id id;
-    const char *topic, *payload, *correlation_id, *ordering_key, *headers;
+    const char *topic, *payload, *correlation_id, *ordering_key, *headers, *last_error;
     size_t topic_len, payload_len;
     int64_t attempt, claim_number, created_us, due_us, expires_us;
     const char *source, *message_id, *consumer, *hash, *hash_algorithm; /* NULL: not of the inbox */
@@ -294,6 +294,7 @@ static inline void wpg_received_read(wpg_received *out, const wp_received *m)
     out->ordering_key = wp_received_ordering_key(m);
     out->headers = wp_received_headers(m);
     out->attempt = wp_received_attempt(m);
+    out->last_error = wp_received_last_error(m);
     out->claim_number = wp_received_claim_number(m);
     out->created_us = wp_received_created_us(m);
     out->due_us = wp_received_due_us(m);

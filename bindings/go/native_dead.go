@@ -63,7 +63,7 @@ func newFilter(filter *DeadFilter) (*C.wp_dead_filter, error) {
 
 func freeDead(list unsafe.Pointer) { C.wp_dead_list_free((*C.wp_dead_list)(list)) }
 
-func (q Queue) deadAfter(filter DeadFilter, after unsafe.Pointer, limit int) (*Page[Info], error) {
+func (q remains) deadAfter(filter DeadFilter, after unsafe.Pointer, limit int) (*Page[Info], error) {
 	made, e := newFilter(&filter)
 	if e != nil {
 		return nil, e
@@ -85,7 +85,7 @@ func (q Queue) deadAfter(filter DeadFilter, after unsafe.Pointer, limit int) (*P
 		func(list unsafe.Pointer) (*Page[Info], error) { return q.deadAfter(filter, list, limit) }), nil
 }
 
-func (q Queue) replay(filter *DeadFilter, limit, perSecond int64, by string) (int, error) {
+func (q remains) replay(filter *DeadFilter, limit, perSecond int64, by string) (int, error) {
 	made, e := newFilter(filter)
 	if e != nil {
 		return 0, e
@@ -102,7 +102,7 @@ func (q Queue) replay(filter *DeadFilter, limit, perSecond int64, by string) (in
 	})
 }
 
-func (q Queue) purge(filter *DeadFilter, limit int64) (int, error) {
+func (q remains) purge(filter *DeadFilter, limit int64) (int, error) {
 	made, e := newFilter(filter)
 	if e != nil {
 		return 0, e
@@ -113,7 +113,7 @@ func (q Queue) purge(filter *DeadFilter, limit int64) (int, error) {
 	})
 }
 
-func (q Queue) cleanup(olderThan time.Duration) (int, error) {
+func (q remains) cleanup(olderThan time.Duration) (int, error) {
 	return q.store.counted(func(count *C.size_t, store *C.wp_store, err **C.wp_error) C.wp_status {
 		return C.wp_cleanup(count, store, q.kind.c(), C.int64_t(toMS(olderThan)), err)
 	})

@@ -232,6 +232,7 @@ func (s *Store) info(f func(out **C.wp_outbox_info, store *C.wp_store,
 func infoOf(info *C.wp_outbox_info) Info {
 	out := Info{
 		State:       State(C.wp_outbox_info_status(info)),
+		Kind:        Kind(C.wp_outbox_info_source(info)),
 		NextAttempt: fromOptionalUS(int64(C.wp_outbox_info_next_attempt_us(info))),
 		LockedUntil: fromOptionalUS(int64(C.wp_outbox_info_locked_until_us(info))),
 		Finished:    fromOptionalUS(int64(C.wp_outbox_info_finished_us(info))),

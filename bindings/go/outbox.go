@@ -8,7 +8,7 @@ import "context"
 type Outbox struct{ Queue }
 
 // Outbox is the store's outbox.
-func (s *Store) Outbox() Outbox { return Outbox{Queue{s, OutboxKind}} }
+func (s *Store) Outbox() Outbox { return Outbox{queueOf(s, OutboxKind)} }
 
 // Enqueue enqueues a message in the app's transaction: it becomes visible with its commit and
 // leaves no trace after its rollback. If on is nil, it is committed when Enqueue returns.

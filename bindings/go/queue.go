@@ -28,10 +28,9 @@ func (k Kind) String() string {
 
 // Queue is what the outbox, the inbox, timers and runs of jobs have in common: claim and finish by
 // hand, which is what a worker is made of; looking; dead letters; cleanup.
-type Queue struct {
-	store *Store
-	kind  Kind
-}
+type Queue struct{ remains }
+
+func queueOf(s *Store, kind Kind) Queue { return Queue{remains{s, kind}} }
 
 // Kind says which queue it is.
 func (q Queue) Kind() Kind { return q.kind }

@@ -13,7 +13,7 @@ import (
 type Timers struct{ Queue }
 
 // Timers are the store's timers.
-func (s *Store) Timers() Timers { return Timers{Queue{s, TimerKind}} }
+func (s *Store) Timers() Timers { return Timers{queueOf(s, TimerKind)} }
 
 // Schedule schedules a timer, for the message's Due or Delay, in the app's transaction if on is not nil.
 // Without either it is due at once.

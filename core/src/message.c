@@ -320,8 +320,8 @@ static wp_status take_more(wp_received *message, char **end, const wp__value *mo
     return wp__column_int(&message->last_seen_us, &more[WP__MORE_LAST_SEEN_AT], err);
 }
 
-wp_status wp__received_new(wp_received **out, const wp__value *columns, const wp__value *more,
-                           wp_error **err)
+wp_status wp__received_new(wp_received **out, const wp__value *columns, const wp__value *last_error,
+                           const wp__value *more, wp_error **err)
 {
     const char *odd = wp__received_unreadable(columns, more);
     size_t size = sizeof(wp_received);
@@ -332,6 +332,7 @@ wp_status wp__received_new(wp_received **out, const wp__value *columns, const wp
         return wp__fail(err, WP_E_DB, "unreadable row: %s", odd);
     for (int i = WP__COL_TOPIC; i <= WP__COL_ORDERING_KEY; i++)
         size += columns[i].len + 1;
+    size += last_error->len + 1;
     for (int i = 0; more && i <= WP__MORE_HASH_ALGORITHM; i++)
         size += more[i].len + 1;
     message = malloc(size);
@@ -350,6 +351,7 @@ wp_status wp__received_new(wp_received **out, const wp__value *columns, const wp
     message->headers = take_text(&end, &columns[WP__COL_HEADERS]);
     message->correlation_id = take_text(&end, &columns[WP__COL_CORRELATION_ID]);
     message->ordering_key = take_text(&end, &columns[WP__COL_ORDERING_KEY]);
+    message->last_error = take_text(&end, last_error);
     *out = message;
     return WP_OK;
 }
@@ -393,6 +395,11 @@ const char *wp_received_correlation_id(const wp_received *message)
 const char *wp_received_ordering_key(const wp_received *message)
 {
     return message ? message->ordering_key : NULL;
+}
+
+const char *wp_received_last_error(const wp_received *message)
+{
+    return message ? message->last_error : NULL;
 }
 
 const char *wp_received_headers(const wp_received *message)

@@ -79,6 +79,7 @@ struct wp_received {
     const char *headers;
     const char *correlation_id;
     const char *ordering_key;
+    const char *last_error; /* why the attempt before failed */
     int64_t created_us;
     int64_t due_us;
     int64_t expires_us;
@@ -97,9 +98,9 @@ struct wp_received {
 /* The name of the first column that cannot be read; NULL: all can. `more`: the columns that only the
  * inbox has; NULL: it is another queue's. */
 const char *wp__received_unreadable(const wp__value *columns, const wp__value *more);
-/* WP_E_DB: it cannot be read. */
-wp_status wp__received_new(wp_received **out, const wp__value *columns, const wp__value *more,
-                           wp_error **err);
+/* WP_E_DB: it cannot be read. A last error that is no text is none. */
+wp_status wp__received_new(wp_received **out, const wp__value *columns, const wp__value *last_error,
+                           const wp__value *more, wp_error **err);
 void wp__received_free(wp_received *message);
 
 #endif

@@ -89,7 +89,7 @@ claimed AS (
 )
 SELECT c.seq, c.attempt, c.claim_number, CAST(m.id AS text), m.topic, m.payload, m.headers, m.correlation_id,
        coalesce(c.after, m.ordering_key), m.created_at, m.due_at, m.expires_at,
-       CASE WHEN c.last_error = 'lease expired' THEN 1 ELSE 0 END, c.next_attempt_at, (SELECT now FROM n){columns}
+       c.last_error, c.next_attempt_at, (SELECT now FROM n){columns}
 FROM (SELECT claimed.seq, claimed.attempt, claimed.claim_number, claimed.next_attempt_at, claimed.last_error,
              CAST(NULL AS text) AS after
       FROM claimed

@@ -88,13 +88,18 @@ static size_t claimable(bed *b, const queue *q)
     return count;
 }
 
-static void bury(bed *b, const queue *q, const wp_id *id, const char *reason)
+static void bury_now(bed *b, const queue *q, const wp_id *id, const char *reason)
 {
     const wp_id owner = wpt_owner(1);
     size_t changed = 0;
     wp_claim_free(claim_all(b, q));
     WPT_OK(q->bury(&changed, b->store, NULL, &owner, id, NULL, 1, reason, WPT_ERR));
     assert_int_equal(changed, 1);
+}
+
+static void bury(bed *b, const queue *q, const wp_id *id, const char *reason)
+{
+    bury_now(b, q, id, reason);
     wpt_advance_ms(b->clock, 1);
 }
 
@@ -131,6 +136,47 @@ static size_t count(bed *b, const queue *q, const wp_dead_filter *filter)
     n = wp_dead_list_count(list);
     wp_dead_list_free(list);
     return n;
+}
+
+/* Claim the only message of a queue, which says so of the attempt before. */
+static void claim_says(bed *b, const queue *q, const char *want)
+{
+    wp_claim *claim = claim_all(b, q);
+    assert_int_equal(wp_claim_count(claim), 1);
+    if (want)
+        assert_string_equal(wp_received_last_error(wp_claim_at(claim, 0)), want);
+    else
+        assert_null(wp_received_last_error(wp_claim_at(claim, 0)));
+    wp_claim_free(claim);
+}
+
+/* scenario: OUT-027 */
+/* proves: OBX-043, IBX-052, TMR-004, JOB-009 */
+static void test_claim__after_attempts_that_failed__says_why_the_last_one_did(void **state)
+{
+    enum { LONG_MS = 600000 };
+    static const char *const whys[] = {"first \xf0\x9f\x98\x80", "", "third"};
+    bed *b = *state;
+    for (size_t i = 0; i < WPT_COUNT(queues); i++) {
+        const queue *q = &queues[i];
+        const wp_id owner = wpt_owner(1);
+        const wp_id id = send(b, q, "m", "t");
+        size_t changed = 0;
+        claim_says(b, q, NULL);
+        for (size_t k = 0; k < WPT_COUNT(whys); k++) {
+            WPT_OK(q->abandon(NULL, b->store, NULL, &owner, &id, NULL, 1, 1, whys[k], WPT_ERR));
+            wpt_advance_ms(b->clock, 1);
+            claim_says(b, q, whys[k]);
+        }
+        WPT_OK(q->release(NULL, b->store, NULL, &owner, &id, NULL, 1, WPT_ERR));
+        claim_says(b, q, "third");
+        wpt_advance_ms(b->clock, LONG_MS);
+        WPT_OK(q->reap(&changed, b->store, WPT_ERR));
+        assert_int_equal(changed, 1);
+        wpt_advance_ms(b->clock, LONG_MS);
+        claim_says(b, q, "lease expired");
+        ack(b, q, &id);
+    }
 }
 
 /* scenario: DED-001 */
@@ -189,6 +235,119 @@ static void test_dead__listed_by_pages_and_filters__are_those_that_died(void **s
     WPT_STATUS(wp_dead_list_read(&(wp_dead_list *){NULL}, b->store, WP_SOURCE_INBOX, NULL, NULL, 0,
                                  WPT_ERR),
                WP_E_RANGE);
+}
+
+/* ---- all queues in one list --------------------------------------------------------------- */
+
+enum { EACH = 3, ALL = EACH * (int)WPT_COUNT(queues) };
+
+/* Have so many die in each queue: by turns, and two at each instant. */
+static void bury_everywhere(bed *b, wp_id ids[ALL])
+{
+    for (size_t i = 0; i < ALL; i++) {
+        const queue *q = &queues[i % WPT_COUNT(queues)];
+        char name[16];
+        (void)snprintf(name, sizeof name, "m%zu", i);
+        ids[i] = send(b, q, name, i < ALL / 2 ? "early" : "late");
+        bury_now(b, q, &ids[i], i % 3 ? "no" : "yes");
+        wpt_advance_ms(b->clock, i % 2);
+    }
+}
+
+/* Whether the list, read in pages of `limit`, is those of `ids` from `from` to `to` (not itself). */
+static void list_is(bed *b, const wp_dead_filter *filter, int64_t limit, const wp_id *ids,
+                    size_t from, size_t to)
+{
+    wp_dead_list *page = NULL;
+    size_t at = from, count;
+    do {
+        wp_dead_list *next = NULL;
+        WPT_OK(wp_dead_list_read(&next, b->store, WP_SOURCE_ALL, filter, page, limit, WPT_ERR));
+        wp_dead_list_free(page);
+        page = next;
+        count = wp_dead_list_count(page);
+        for (size_t i = 0; i < count; i++, at++) {
+            const wp_outbox_info *info = wp_dead_list_at(page, i);
+            assert_true(at < to);
+            assert_true(wpt_id_equal(wp_received_id(wp_outbox_info_message(info)), &ids[at]));
+            assert_int_equal(wp_outbox_info_source(info), queues[at % WPT_COUNT(queues)].source);
+        }
+        assert_true(count == (size_t)limit || at == to);
+    } while (count);
+    assert_int_equal(at, to);
+    wp_dead_list_free(page);
+}
+
+/* scenario: DED-005 */
+/* proves: DLQ-001 */
+static void test_dead__of_all_queues__are_one_list_by_when_they_died(void **state)
+{
+    bed *b = *state;
+    wp_dead_filter *filter = NULL;
+    wp_id ids[ALL];
+    list_is(b, NULL, 1, NULL, 0, 0);
+    bury_everywhere(b, ids);
+    for (int64_t limit = 1; limit <= ALL + 1; limit++)
+        list_is(b, NULL, limit, ids, 0, ALL);
+    WPT_OK(wp_dead_filter_new(&filter, WPT_ERR));
+    WPT_OK(wp_dead_filter_set_topic(filter, "late", WPT_ERR));
+    list_is(b, filter, 2, ids, ALL / 2, ALL);
+    WPT_OK(wp_dead_filter_set_ids(filter, &ids[4], 5, WPT_ERR));
+    list_is(b, filter, 2, ids, ALL / 2, 9);
+    WPT_OK(wp_dead_filter_set_reason(filter, "ye", WPT_ERR));
+    list_is(b, filter, 2, ids, 6, 7);
+    wp_dead_filter_free(filter);
+    assert_int_equal(wp_outbox_info_source(NULL), WP_SOURCE_ALL);
+}
+
+static size_t claimable_anywhere(bed *b)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < WPT_COUNT(queues); i++)
+        n += claimable(b, &queues[i]);
+    return n;
+}
+
+/* scenario: DED-005 */
+/* proves: DLQ-001 */
+static void test_dead__of_all_queues__replayed_and_purged_by_one_limit_and_rate(void **state)
+{
+    enum { SOME = EACH + 2 };
+    bed *b = *state;
+    wp_dead_filter *filter = NULL;
+    wp_id ids[ALL];
+    size_t n = 99;
+    WPT_OK(wp_dead_replay(&n, b->store, WP_SOURCE_ALL, NULL, 9, 0, NULL, WPT_ERR));
+    assert_int_equal(n, 0);
+    bury_everywhere(b, ids);
+    WPT_OK(wp_dead_filter_new(&filter, WPT_ERR));
+    WPT_OK(wp_dead_filter_set_topic(filter, "nobody", WPT_ERR));
+    WPT_OK(wp_dead_purge(&n, b->store, WP_SOURCE_ALL, filter, INT64_MAX, WPT_ERR));
+    assert_int_equal(n, 0);
+    WPT_OK(wp_dead_replay(&n, b->store, WP_SOURCE_ALL, NULL, SOME, 1, "me", WPT_ERR));
+    assert_int_equal(n, SOME);
+    for (size_t i = 1; i <= SOME; i++) { /* one a second, whichever queue it is of */
+        assert_int_equal(claimable_anywhere(b), i);
+        wpt_advance_ms(b->clock, 1000);
+    }
+    assert_int_equal(claimable_anywhere(b), SOME);
+    WPT_OK(wp_dead_filter_set_topic(filter, "late", WPT_ERR));
+    WPT_OK(wp_dead_purge(&n, b->store, WP_SOURCE_ALL, filter, 2, WPT_ERR));
+    assert_int_equal(n, 2);
+    WPT_OK(wp_dead_purge(&n, b->store, WP_SOURCE_ALL, NULL, INT64_MAX, WPT_ERR));
+    assert_int_equal(n, ALL - SOME - 2);
+    list_is(b, NULL, 9, NULL, 0, 0);
+    for (size_t i = 0; i < WPT_COUNT(queues); i++) {
+        wp_claim *claim = claim_all(b, &queues[i]);
+        const wp_id owner = wpt_owner(1);
+        for (size_t k = 0; k < wp_claim_count(claim); k++)
+            WPT_OK(queues[i].ack(NULL, b->store, NULL, &owner,
+                                 wp_received_id(wp_claim_at(claim, k)), NULL, 1, NULL, WPT_ERR));
+        wp_claim_free(claim);
+    }
+    WPT_OK(wp_cleanup(&n, b->store, WP_SOURCE_ALL, 0, WPT_ERR));
+    assert_int_equal(n, SOME);
+    wp_dead_filter_free(filter);
 }
 
 /* What the view says, by a condition. */
@@ -879,6 +1038,9 @@ static void test_worker__while_another_one_cleans_up__leaves_it_to_that(void **s
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        BED_TEST(test_claim__after_attempts_that_failed__says_why_the_last_one_did),
+        BED_TEST(test_dead__of_all_queues__are_one_list_by_when_they_died),
+        BED_TEST(test_dead__of_all_queues__replayed_and_purged_by_one_limit_and_rate),
         BED_TEST(test_dead__listed_by_pages_and_filters__are_those_that_died),
         BED_TEST(test_view__shows_the_dead_letters_of_every_queue_and_nothing_else),
         BED_TEST(test_dead__replayed__are_ready_with_no_attempts_and_recorded),

@@ -771,7 +771,6 @@ static void test_cancel__pending_run__ends_and_others_do_not(void **state)
     assert_int_equal(finish_all(b), 0);
 }
 
-/* Whoever is asked to end a run and dies over it does not get it run once more; a replay does. */
 /* Its job's retry policy holds too when it is finished or reaped by hand. */
 /* proves: JOB-013, JOB-015 */
 static void test_run__abandoned_and_reaped__by_its_jobs_policy(void **state)
@@ -832,36 +831,58 @@ static void test_overlap__queue_behind_a_run_that_is_stuck__is_bounded(void **st
     assert_int_equal(unfinished, MOST);
 }
 
+/* Whoever is asked to end a run and dies over it does not get it run once more; a replay does. */
 /* scenario: RUN-010 */
 /* proves: JOB-008, JOB-015, DLQ-001 */
-static void test_cancel__of_a_run_whose_holder_died__ends_it_at_its_next_claim(void **state)
+static void test_cancel__of_a_run_whose_holder_died__ends_it_as_cancelled(void **state)
 {
     bed *b = *state;
     const wp_id owner = wpt_owner(1);
+    wp_job *once = job_of("once", "@daily");
+    wp_dead_list *dead = NULL;
     wp_claim *claim;
-    wp_id id, other;
-    int cancelled = 7;
+    wp_id ids[3];
+    wp_id id;
     size_t changed = 9;
+    WPT_OK(wp_job_set_retry(once, 1, 0, 0, WPT_ERR)); /* its only attempt */
+    put(b, once);
     put(b, job_of("j", "@daily"));
     put(b, job_of("k", "@daily"));
-    WPT_OK(wp_job_trigger(&id, b->store, "j", WPT_ERR));
-    WPT_OK(wp_job_trigger(&other, b->store, "k", WPT_ERR));
-    wp_claim_free(claim_runs(b, 2));
-    WPT_OK(wp_job_run_cancel(&cancelled, b->store, &id, WPT_ERR));
-    assert_int_equal(cancelled, 1);
+    WPT_OK(wp_job_trigger(&ids[0], b->store, "once", WPT_ERR));
+    WPT_OK(wp_job_trigger(&ids[1], b->store, "j", WPT_ERR));
+    WPT_OK(wp_job_trigger(&ids[2], b->store, "k", WPT_ERR));
+    wp_claim_free(claim_runs(b, 3));
+    for (int i = 0; i < 2; i++) {
+        int cancelled = 7;
+        WPT_OK(wp_job_run_cancel(&cancelled, b->store, &ids[i], WPT_ERR));
+        assert_int_equal(cancelled, 1);
+    }
     wpt_advance_ms(b->clock, MINUTE_MS);
     WPT_OK(wp_job_run_reap(&changed, b->store, WPT_ERR));
-    assert_int_equal(changed, 2);
+    assert_int_equal(changed, 3);
+    assert_int_equal(last_status(b, "once"), WP_RUN_CANCELLED);
+    assert_int_equal(last_status(b, "j"), WP_RUN_CANCELLED);
+    WPT_OK(wp_dead_list_read(&dead, b->store, WP_SOURCE_JOB, NULL, NULL, 9, WPT_ERR));
+    assert_int_equal(wp_dead_list_count(dead), 0);
+    wp_dead_list_free(dead);
     wpt_advance_ms(b->clock, MINUTE_MS);
-    claim = claim_runs(b, 2);
-    assert_int_equal(wp_claim_count(claim), 1);
-    assert_true(wpt_claim_is(claim, &other, 1));
+    claim = claim_runs(b, 3);
+    assert_true(wpt_claim_is(claim, &ids[2], 1));
+    wp_claim_free(claim);
+    /* given back by hand all the same: the next claim ends it */
+    WPT_OK(wp_job_trigger(&id, b->store, "j", WPT_ERR));
+    wp_claim_free(claim_runs(b, 1));
+    WPT_OK(wp_job_run_cancel(NULL, b->store, &id, WPT_ERR));
+    WPT_OK(wp_job_run_release(&changed, b->store, NULL, &owner, &id, NULL, 1, WPT_ERR));
+    assert_int_equal(changed, 1);
+    claim = claim_runs(b, 1);
+    assert_int_equal(wp_claim_count(claim), 0);
     wp_claim_free(claim);
     assert_int_equal(last_status(b, "j"), WP_RUN_CANCELLED);
     /* it ended as failed, is replayed, and runs as if nobody had asked */
     WPT_OK(wp_job_trigger(&id, b->store, "j", WPT_ERR));
     wp_claim_free(claim_runs(b, 1));
-    WPT_OK(wp_job_run_cancel(&cancelled, b->store, &id, WPT_ERR));
+    WPT_OK(wp_job_run_cancel(NULL, b->store, &id, WPT_ERR));
     WPT_OK(wp_job_run_fail(&changed, b->store, NULL, &owner, &id, NULL, 1, "cancelled", WPT_ERR));
     assert_int_equal(last_status(b, "j"), WP_RUN_CANCELLED);
     WPT_OK(wp_dead_replay(&changed, b->store, WP_SOURCE_JOB, NULL, 9, 0, NULL, WPT_ERR));
@@ -1296,7 +1317,7 @@ int main(void)
         BED_TEST(test_cancel__pending_run__ends_and_others_do_not),
         BED_TEST(test_run__abandoned_and_reaped__by_its_jobs_policy),
         BED_TEST(test_overlap__queue_behind_a_run_that_is_stuck__is_bounded),
-        BED_TEST(test_cancel__of_a_run_whose_holder_died__ends_it_at_its_next_claim),
+        BED_TEST(test_cancel__of_a_run_whose_holder_died__ends_it_as_cancelled),
         BED_TEST(test_worker__due_job__runs_and_its_history_tells),
         BED_TEST(test_worker__failing_run__is_retried_by_its_jobs_policy),
         BED_TEST(test_worker__meets_lost_runs__warns_and_runs_them_again),

@@ -280,6 +280,7 @@ static void test_received__null__gives_nothing(void **state)
     assert_null(wp_received_ordering_key(NULL));
     assert_string_equal(wp_received_headers(NULL), "{}");
     assert_int_equal(wp_received_attempt(NULL), 0);
+    assert_null(wp_received_last_error(NULL));
     assert_int_equal(wp_received_claim_number(NULL), 0);
     assert_int_equal(wp_received_created_us(NULL), 0);
     assert_int_equal(wp_received_due_us(NULL), 0);

@@ -25,6 +25,7 @@ typedef struct wpn_message {
     const char *correlation_id;
     const char *ordering_key;
     const char *headers;
+    const char *last_error;
     int64_t attempt;
     int64_t claim_number;
     int64_t created_us;
@@ -45,11 +46,11 @@ typedef struct wpn_message {
 typedef struct wpn_info {
     wpn_message message;
     int64_t status; /* wp_message_status */
+    int64_t source; /* wp_source */
     int64_t next_attempt_us;
     int64_t locked_until_us;
     int64_t finished_us;
     const char *finished_by;
-    const char *last_error;
 } wpn_info;
 
 /* A parameter of an operation's statement. */
@@ -70,6 +71,7 @@ static void wpn_read(wpn_message *out, const wp_received *message)
     out->ordering_key = wp_received_ordering_key(message);
     out->headers = wp_received_headers(message);
     out->attempt = wp_received_attempt(message);
+    out->last_error = wp_received_last_error(message);
     out->claim_number = wp_received_claim_number(message);
     out->created_us = wp_received_created_us(message);
     out->due_us = wp_received_due_us(message);
@@ -95,11 +97,11 @@ static void wpn_info_read(wpn_info *out, const wp_outbox_info *info)
 {
     wpn_read(&out->message, wp_outbox_info_message(info));
     out->status = (int64_t)wp_outbox_info_status(info);
+    out->source = (int64_t)wp_outbox_info_source(info);
     out->next_attempt_us = wp_outbox_info_next_attempt_us(info);
     out->locked_until_us = wp_outbox_info_locked_until_us(info);
     out->finished_us = wp_outbox_info_finished_us(info);
     out->finished_by = wp_outbox_info_finished_by(info);
-    out->last_error = wp_outbox_info_last_error(info);
 }
 
 /* What pages lend. */

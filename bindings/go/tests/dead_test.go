@@ -157,6 +157,46 @@ func TestDeadLettersArePurged(t *testing.T) {
 	})
 }
 
+// scenario: DED-005
+// proves: DLQ-001
+func TestDeadLettersOfAllQueuesAreOneList(t *testing.T) {
+	b := newBed(t)
+	queues := []waypost.Queue{b.outbox.Queue, b.inbox().Queue, b.store.Timers().Queue}
+	var kinds []waypost.Kind
+	for _, topic := range []string{"early", "late"} {
+		b.enqueue(message(topic, topic))
+		bury(b, queues[0], "x")
+		b.arrive(key(topic), topic, topic)
+		bury(b, queues[1], "x")
+		must(b.store.Timers().Schedule(ctx, nil, message(topic, topic)))
+		bury(b, queues[2], "x")
+		kinds = append(kinds, waypost.OutboxKind, waypost.InboxKind, waypost.TimerKind)
+	}
+	all := b.store.AllQueues()
+	var listed []waypost.Kind
+	page, err := all.DeadLetters(ctx, waypost.DeadFilter{}, 4)
+	for ; err == nil && len(page.Items) > 0; page, err = page.Next(ctx) {
+		for _, info := range page.Items {
+			listed = append(listed, info.Kind)
+		}
+	}
+	must(0, err)
+	page.Close()
+	equal(t, listed, kinds)
+	equal(t, must(all.PurgeDead(ctx, waypost.DeadFilter{Topic: "other"}, 9)), 0)
+	equal(t, must(all.ReplayDead(ctx, waypost.DeadFilter{Topic: "early"}, 9, 1, "me")), 3)
+	owner := waypost.NewID()
+	for _, q := range queues { // one a second, whichever queue it is of
+		claim := must(q.Claim(ctx, owner, nil, 9, time.Minute))
+		equal(t, len(claim), 1)
+		equal(t, must(q.Ack(ctx, nil, owner, claim, "")), 1)
+		b.advance(time.Second)
+	}
+	equal(t, must(all.PurgeDead(ctx, waypost.DeadFilter{}, 2)), 2)
+	equal(t, must(all.PurgeDead(ctx, waypost.DeadFilter{}, 9)), 1)
+	equal(t, must(all.Cleanup(ctx, 0)), 3)
+}
+
 // scenario: DED-004
 // proves: IBX-098..101
 func TestCleanupRemovesWhatWasFinishedLongAgo(t *testing.T) {

@@ -367,6 +367,7 @@ func TestAbandonTakesADelayAndStoresTheReason(t *testing.T) {
 	b.advance(5 * time.Second)
 	claim := b.claimAs(owner)
 	equal(t, claim[0].Attempt, 1)
+	equal(t, claim[0].LastError, "why")
 	must(b.outbox.Abandon(ctx, owner, claim, 0, ""))
 	if next := b.get(made.ID).NextAttempt; !next.After(b.clock.Now()) {
 		t.Fatal("no backoff")

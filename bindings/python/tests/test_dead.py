@@ -189,6 +189,30 @@ def test_cleanup_of_the_inbox_leaves_what_was_only_seen_or_came_again(app: App) 
     assert states == ["SEEN", "NEW", "DONE"]
 
 
+# scenario: DED-005
+# proves: DLQ-001
+def test_those_of_all_queues_are_one_list(app: App) -> None:
+    senders = [Sender(app, name) for name in QUEUES]
+    kinds = list(waypost.QueueKind)
+    ids = [sender.dead("early" if n == 0 else "late") for n in range(2) for sender in senders]
+    every = app.store.all_queues
+    listed = list(every.dead().page(3).all())
+    assert [info.message.id for info in listed] == ids
+    assert [info.queue for info in listed] == kinds * 2
+    assert [info.message.id for info in every.dead(topic="late", ids=ids[3:6])] == ids[4:6]
+    assert every.dead(topic="other").replay() == 0 == every.dead(ids=[]).purge()
+    assert every.dead(topic="early").replay(limit=3, per_second=1, by="me") == 3
+    for count in (1, 2, 3):
+        assert sum(len(sender.claimable()) for sender in senders) == count
+        app.clock.advance(SECOND)
+    assert every.dead(topic="late").purge(limit=3) == 3
+    assert [info.message.id for info in every.dead()] == [ids[3], ids[7]]
+    for sender in senders[:3]:
+        batch = sender.queue.claim(waypost.new_id())
+        sender.queue.ack(batch.owner, batch)
+    assert every.cleanup(0) == 3 and every.dead().purge() == 2
+
+
 BAD: List[Any] = [
     ({"limit": 0}, RangeError, "limit"),
     ({"limit": "1"}, ArgumentError, "limit"),

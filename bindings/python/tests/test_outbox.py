@@ -386,7 +386,7 @@ def test_abandon_backs_off_or_takes_a_delay_and_stores_the_reason(app: App) -> N
     assert len(app.claim()) == 0
     app.clock.advance(5 * SECOND)
     claim = app.outbox.claim(owner)
-    assert claim[0].attempt == 1
+    assert claim[0].attempt == 1 and claim[0].last_error == "why"
     assert app.outbox.abandon(owner, claim) == 1
     wait = app.outbox.get(made.id).next_attempt
     assert wait is not None and timedelta(0) < wait - app.clock.now <= 2 * SECOND

@@ -69,12 +69,12 @@ def test_handler_gets_the_whole_message_and_done_acks_it(app: App) -> None:
 # scenario: WRK-102
 # proves: WRK-004, OBX-056
 def test_retry_with_delay_and_reason(app: App) -> None:
-    attempts: List[int] = []
+    attempts: List[object] = []
     worker = app.store.worker()
 
     @worker.handler("a")
     def handle(delivery: Delivery) -> None:
-        attempts.append(delivery.attempt)
+        attempts.append((delivery.attempt, delivery.last_error, delivery.message.last_error))
         if delivery.attempt == 0:
             raise waypost.Retry("not yet", delay=timedelta(seconds=5))
 
@@ -84,7 +84,7 @@ def test_retry_with_delay_and_reason(app: App) -> None:
     assert info.last_error == "not yet" and info.next_attempt == NOW + 5 * SECOND
     assert worker.drain() == 0
     app.clock.advance(5 * SECOND)
-    assert worker.drain() == 1 and attempts == [0, 1]
+    assert worker.drain() == 1 and attempts == [(0, None, None), (1, "not yet", "not yet")]
     assert app.outbox.get(made.id).status is Status.DONE
 
 

@@ -61,7 +61,7 @@ from waypost.message import (
     Status,
 )
 from waypost.outbox import Outbox
-from waypost.queue import DeadLetters, Page
+from waypost.queue import AllQueues, DeadLetters, Page
 from waypost.router import Router
 from waypost.schedule import Schedule
 from waypost.store import Store, deploy
@@ -70,6 +70,7 @@ from waypost._select import Candidate
 from waypost.worker import Counters, Worker
 
 __all__ = [
+    "AllQueues",
     "ArgumentError",
     "Arrival",
     "Cancel",

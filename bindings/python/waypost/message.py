@@ -135,6 +135,8 @@ class Received:
     last_seen: Optional[datetime] = None
     #: Of a run: the job's name.
     job: Optional[str] = None
+    #: The reason of the last attempt that ended without success.
+    last_error: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -189,6 +191,8 @@ class Info:
     finished: Optional[datetime]
     finished_by: Optional[str]
     last_error: Optional[str]
+    #: Of which queue it is.
+    queue: QueueKind
 
 
 @dataclass(frozen=True)

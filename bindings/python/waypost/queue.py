@@ -143,7 +143,7 @@ class Page(Sequence[T]):
 
 
 class DeadLetters:
-    """Dead letters of one queue, all or some of them. See dead() of the queues. Iterating goes through
+    """Dead letters of one queue or of all, all or some of them. See dead() of the queues. Iterating goes through
     all of them, those that died first first. Thread-safe."""
 
     def __init__(
@@ -208,12 +208,42 @@ class DeadLetters:
 # ---- queues ---------------------------------------------------------------------------------
 
 
-class Queue:
-    """What the outbox, the inbox, the timers and the runs of jobs have in common. Thread-safe."""
+class AllQueues:
+    """What is left in the queues: the dead letters of all in one list, and the cleanup. Of all, one queue
+    is replayed or purged after the other, and the limit and the rate are those of all together.
+    Thread-safe."""
 
     def __init__(self, handle: _handle.Queue, owner: object) -> None:
         self._handle = handle
         self._owner = owner  # the Store, whose end would close it
+
+    def dead(
+        self,
+        *,
+        topic: Optional[str] = None,
+        reason: Optional[str] = None,
+        since: Optional[datetime] = None,
+        until: Optional[datetime] = None,
+        ids: Optional[Iterable[uuid.UUID]] = None,
+    ) -> DeadLetters:
+        """Dead letters: all, or those of a topic, whose reason holds a text, that died from `since` to
+        `until`, both included, with these ids. They are listed by iterating or in pages, replayed, or
+        purged:
+
+            for info in store.outbox.dead(topic="mails.send"): print(info.last_error)
+            store.outbox.dead(reason="connection refused").replay(per_second=10)
+        """
+        return DeadLetters(self._handle, topic, reason, since, until, ids)
+
+    def cleanup(self, older_than: Duration) -> int:
+        """Delete what was finished with success, or cancelled, so long ago or longer, in batches with a
+        transaction each and short pauses; returns how many. What is unfinished or dead stays, and a
+        message of the inbox also if it was only seen, or arrived again since."""
+        return self._handle.cleanup(to_ms("older_than", older_than))
+
+
+class Queue(AllQueues):
+    """What the outbox, the inbox, the timers and the runs of jobs have in common. Thread-safe."""
 
     # ---- claim and finish, by hand ----------------------------------------------------------
 
@@ -287,32 +317,6 @@ class Queue:
         """Count by topic; without `finished`, done and failed messages are left out (they are
         counted row by row)."""
         return self._handle.stats(finished)
-
-    # ---- dead letters and cleanup -----------------------------------------------------------
-
-    def dead(
-        self,
-        *,
-        topic: Optional[str] = None,
-        reason: Optional[str] = None,
-        since: Optional[datetime] = None,
-        until: Optional[datetime] = None,
-        ids: Optional[Iterable[uuid.UUID]] = None,
-    ) -> DeadLetters:
-        """Dead letters: all, or those of a topic, whose reason holds a text, that died from `since` to
-        `until`, both included, with these ids. They are listed by iterating or in pages, replayed, or
-        purged:
-
-            for info in store.outbox.dead(topic="mails.send"): print(info.last_error)
-            store.outbox.dead(reason="connection refused").replay(per_second=10)
-        """
-        return DeadLetters(self._handle, topic, reason, since, until, ids)
-
-    def cleanup(self, older_than: Duration) -> int:
-        """Delete what was finished with success, or cancelled, so long ago or longer, in batches with a
-        transaction each and short pauses; returns how many. What is unfinished or dead stays, and a
-        message of the inbox also if it was only seen, or arrived again since."""
-        return self._handle.cleanup(to_ms("older_than", older_than))
 
 
 class MessageQueue(Queue):

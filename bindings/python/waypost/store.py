@@ -22,6 +22,7 @@ from waypost._lease_watch import Watcher
 from waypost._registered import Registered
 from waypost.lease import Lease, Leases, Semaphore, Semaphores
 from waypost.outbox import Outbox
+from waypost.queue import AllQueues
 from waypost.timers import Timers
 from waypost._select import Selector
 from waypost.worker import Worker
@@ -160,6 +161,11 @@ class Store:
     def jobs(self) -> Jobs:
         """The store's jobs. They keep the store alive."""
         return Jobs(self._handle, self)
+
+    @property
+    def all_queues(self) -> AllQueues:
+        """The dead letters of all queues in one list, and the cleanup of all. It keeps the store alive."""
+        return AllQueues(_handle.Queue(self._handle, "", None), self)
 
     @property
     def joins(self) -> Joins:

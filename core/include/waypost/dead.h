@@ -6,8 +6,8 @@
  * A message is a dead letter when its attempts are spent, its handler rejected it, it expired, or the
  * app failed it. Each that a worker or a reaper makes is told to the log (wp_config_set_log()) at "error", as
  * "dead letter" with StoreId, Topic, MessageId, Attempt and the reason as Exception: that is the event to
- * act on. The list is the truth. The view `infra_dead_letters` (on PostgreSQL `infra.dead_letters`) shows those of
- * every queue to people.
+ * act on. The list is the truth; the calls take one queue, or WP_SOURCE_ALL. The view `infra_dead_letters`
+ * (on PostgreSQL `infra.dead_letters`) shows those of every queue to people.
  */
 #ifndef WAYPOST_DEAD_H
 #define WAYPOST_DEAD_H
@@ -40,10 +40,11 @@ WP_API wp_status wp_dead_filter_set_time_us(wp_dead_filter *filter, int64_t from
 WP_API wp_status wp_dead_filter_set_ids(wp_dead_filter *filter, const wp_id *ids, size_t count,
                                         wp_error **err);
 
-/** A page of dead letters, those that died first first. A snapshot. */
+/** A page of dead letters, of one queue or of all, those that died first first. A snapshot. */
 typedef struct wp_dead_list wp_dead_list;
 
-/** List dead letters of one queue.
+/** List dead letters.
+ * @param source  a queue, or WP_SOURCE_ALL: all of them in one list
  * @param filter  NULL: all
  * @param after   the page before this one; NULL: the first
  * @param limit   1 to WP_DEAD_PAGE_MAX
@@ -55,13 +56,16 @@ WP_API wp_status wp_dead_list_read(wp_dead_list **out, wp_store *store, wp_sourc
 WP_API size_t wp_dead_list_count(const wp_dead_list *list);
 /** One of them, 0 to count - 1; NULL past the end. Borrowed from the page. */
 WP_API const wp_outbox_info *wp_dead_list_at(const wp_dead_list *list, size_t index);
+/** Of which queue it is. Any wp_outbox_info tells. */
+WP_API wp_source wp_outbox_info_source(const wp_outbox_info *info);
 /** Free the page. */
 WP_API void wp_dead_list_free(WP_OWN wp_dead_list *list);
 
 /** Make dead letters ready again, with no attempts, in the order in which they died. What dies after the
  * call began is left, so what is replayed and dies again is not replayed twice. Each replay is
  * recorded (table `<queue>_replayed`) and logged. One whose unique key another unfinished message has
- * stays dead; an expiry that has passed counts no more. Claim numbers go on rising.
+ * stays dead; an expiry that has passed counts no more. Claim numbers go on rising. Of WP_SOURCE_ALL one queue
+ * comes after the other, and the limit and the rate are those of all together.
  * @param replayed    may be NULL; gets how many were, also if a later one failed
  * @param filter      NULL: all
  * @param limit       1 or more: at most so many
@@ -70,13 +74,14 @@ WP_API void wp_dead_list_free(WP_OWN wp_dead_list *list);
 WP_API wp_status wp_dead_replay(size_t *replayed, wp_store *store, wp_source source,
                                 const wp_dead_filter *filter, int64_t limit, int64_t per_second,
                                 const char *by, wp_error **err);
-/** Delete dead letters for ever, those that were dead when the call began. The inbox forgets that they ever arrived.
+/** Delete dead letters for ever, those that were dead when the call began, of one queue or of all. The
+ * inbox forgets that they ever arrived.
  * @param purged  may be NULL; gets how many were, also if a later one failed */
 WP_API wp_status wp_dead_purge(size_t *purged, wp_store *store, wp_source source,
                                const wp_dead_filter *filter, int64_t limit, wp_error **err);
 
 /** Workers do this by themselves after `outbox.keep_ms`, `inbox.keep_ms`, `timer.keep_ms` and `job.keep_ms`; by
- * hand: delete what was finished with success (or cancelled) at least `older_than_ms` ago, in batches of at
+ * hand, of one queue or of all: delete what was finished with success (or cancelled) at least `older_than_ms` ago, in batches of at
  * most 1,000 rows with a transaction each and short pauses. What is unfinished, only seen or dead
  * stays. A message of the inbox goes only if it has not arrived for that time either; once it is gone,
  * it is new when it arrives again.

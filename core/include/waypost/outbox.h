@@ -103,6 +103,8 @@ WP_API const char *wp_received_ordering_key(const wp_received *message);
 WP_API const char *wp_received_headers(const wp_received *message);
 /** How many attempts ended without success before this one; 0 at first. */
 WP_API int64_t wp_received_attempt(const wp_received *message);
+/** The reason of the last of them, or NULL: the text that a retry, an abandon or a reaper gave. */
+WP_API const char *wp_received_last_error(const wp_received *message);
 /** The number of this claim of this message: a fencing token, it rises with every claim. */
 WP_API int64_t wp_received_claim_number(const wp_received *message);
 /** When it was enqueued, in microseconds UTC since 1970, by the database's clock. */

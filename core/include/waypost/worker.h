@@ -23,6 +23,7 @@ typedef struct wp_delivery wp_delivery;
 
 /** Where deliveries come from. */
 typedef enum wp_source {
+    WP_SOURCE_ALL = 0,    /**< all of these, in the calls that say so */
     WP_SOURCE_OUTBOX = 1, /**< outbox.h */
     WP_SOURCE_INBOX = 2,  /**< inbox.h */
     WP_SOURCE_TIMER = 3,  /**< timer.h */

@@ -13,7 +13,7 @@ enum { START, TOPICS, CLAIM, READ, ASIDE };
 
 /* What follows the message, and what more where the claim itself returns it. */
 enum {
-    COL_SUSPECT = WP__RECEIVED_COLUMNS,
+    COL_LAST_ERROR = WP__RECEIVED_COLUMNS,
     READ_COLUMNS,
     COL_NEXT_ATTEMPT = READ_COLUMNS,
     COL_NOW,
@@ -93,7 +93,7 @@ static wp_status keep_message(wp__claim_op *self, const wp__value *columns, wp_e
         self->base.queue->columns ? columns + self->base.columns - self->base.queue->columns : NULL;
     const char *odd =
         wp__aside_is_possible(&self->base) ? wp__received_unreadable(columns, more) : NULL;
-    int64_t suspect = 0;
+    wp_received *message;
     wp_status st;
     if (odd && columns[WP__COL_SEQ].type == WP_VALUE_INT64)
         return wp__aside_add(&self->aside, columns[WP__COL_SEQ].i, odd, err);
@@ -104,10 +104,11 @@ static wp_status keep_message(wp__claim_op *self, const wp__value *columns, wp_e
     }
     if (self->count == (size_t)self->batch)
         return wp__fail(err, WP_E_INTERNAL, "a claim returned more than its batch");
-    if ((st = wp__column_int(&suspect, &columns[COL_SUSPECT], err)) != WP_OK ||
-        (st = wp__received_new(&self->received[self->count], columns, more, err)) != WP_OK)
+    st = wp__received_new(&message, columns, &columns[COL_LAST_ERROR], more, err);
+    if (st != WP_OK)
         return st;
-    self->received[self->count++]->suspect = suspect != 0;
+    message->suspect = message->last_error && strcmp(message->last_error, WP__LEASE_EXPIRED) == 0;
+    self->received[self->count++] = message;
     return WP_OK;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which dead letters. */
+/* Which dead letters, and where one is in their lists. */
 #ifndef WP__DEAD_H
 #define WP__DEAD_H
 
@@ -18,6 +18,25 @@ struct wp_dead_filter {
 /* The queue of a source; NULL: it is none. */
 const wp__queue *wp__source_queue(wp_source source);
 wp_source wp__queue_source(const wp__queue *queue);
+
+/* Some of wp__queues. */
+typedef struct wp__queue_range {
+    size_t from;
+    size_t to; /* not itself */
+} wp__queue_range;
+/* Those of a source, which may be all. */
+wp_status wp__dead_check_source(wp__queue_range *range, const wp_store *store, wp_source source,
+                                wp_error **err);
+
+/* Where to go on in a queue: behind this one. */
+typedef struct wp__dead_place {
+    int64_t died_us;
+    int64_t seq;
+} wp__dead_place;
+wp__dead_place wp__dead_first_place(const wp_dead_filter *filter);
+/* Give a statement the filter (NULL: all), and up to `limit` of them. */
+void wp__dead_use_filter(wp_op *op, const wp_dead_filter *filter, const wp__dead_place *after,
+                         int64_t limit);
 
 /* Remove one page of what is done for this long, behind the row *after (-1: from the first on), which moves
  * on. *more: there may be more. */

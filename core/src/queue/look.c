@@ -5,18 +5,18 @@
 
 #include "base/text.h"
 #include "db/store.h"
-#include "queue/queue.h"
+#include "queue/dead.h"
 
 /* ---- one message -------------------------------------------------------------------------- */
 
 struct wp_outbox_info {
     wp_received *message;
+    const wp__queue *queue;
     int64_t status;
     int64_t next_attempt_us;
     int64_t locked_until_us;
     int64_t finished_us;
     char *finished_by;
-    char *last_error;
 };
 
 typedef struct get_op {
@@ -50,13 +50,14 @@ static wp_status get_message(wp_received **out, const wp__queue *queue, const wp
                              wp_error **err)
 {
     static const wp__value none = {.type = WP_VALUE_TEXT, .p = ""};
+    const wp__value *last_error = &columns[WP__COL_LAST_ERROR];
     wp__value message[WP__RECEIVED_COLUMNS];
     if (!queue->columns)
-        return wp__received_new(out, columns, NULL, err);
+        return wp__received_new(out, columns, last_error, NULL, err);
     memcpy(message, columns, sizeof message);
     if (message[WP__COL_TOPIC].type == WP_VALUE_NULL)
         message[WP__COL_TOPIC] = message[WP__COL_PAYLOAD] = none;
-    return wp__received_new(out, message, columns + WP__INFO_COLUMNS, err);
+    return wp__received_new(out, message, last_error, columns + WP__INFO_COLUMNS, err);
 }
 
 wp_status wp__info_new(wp_outbox_info **out, const wp__queue *queue, const wp__value *columns,
@@ -66,6 +67,7 @@ wp_status wp__info_new(wp_outbox_info **out, const wp__queue *queue, const wp__v
     wp_status st;
     if (!info)
         return wp__fail_nomem(err);
+    info->queue = queue;
     if ((st = get_message(&info->message, queue, columns, err)) != WP_OK ||
         (st = wp__column_int(&info->status, &columns[WP__COL_STATUS], err)) != WP_OK ||
         (st = wp__column_int_or(&info->next_attempt_us, &columns[WP__COL_NEXT_ATTEMPT], 0, err)) !=
@@ -74,8 +76,7 @@ wp_status wp__info_new(wp_outbox_info **out, const wp__queue *queue, const wp__v
             WP_OK ||
         (st = wp__column_int_or(&info->finished_us, &columns[WP__COL_FINISHED_AT], 0, err)) !=
             WP_OK ||
-        (st = copy_text(&info->finished_by, &columns[WP__COL_FINISHED_BY], err)) != WP_OK ||
-        (st = copy_text(&info->last_error, &columns[WP__COL_LAST_ERROR], err)) != WP_OK) {
+        (st = copy_text(&info->finished_by, &columns[WP__COL_FINISHED_BY], err)) != WP_OK) {
         wp_outbox_info_free(info);
         return st;
     }
@@ -160,9 +161,14 @@ const char *wp_outbox_info_finished_by(const wp_outbox_info *info)
     return info ? info->finished_by : NULL;
 }
 
+wp_source wp_outbox_info_source(const wp_outbox_info *info)
+{
+    return info ? wp__queue_source(info->queue) : WP_SOURCE_ALL;
+}
+
 const char *wp_outbox_info_last_error(const wp_outbox_info *info)
 {
-    return info ? info->last_error : NULL;
+    return info ? wp_received_last_error(info->message) : NULL;
 }
 
 void wp_outbox_info_free(wp_outbox_info *info)
@@ -171,7 +177,6 @@ void wp_outbox_info_free(wp_outbox_info *info)
         return;
     wp__received_free(info->message);
     free(info->finished_by);
-    free(info->last_error);
     free(info);
 }
 

@@ -229,6 +229,7 @@ bool wp__replay_use_next(wp_op *op, int *step);
 
 /* ---- reap ---- */
 
+#define WP__LEASE_EXPIRED "lease expired" /* the reason */
 enum { WP__REAP_PAGE = 500 };
 
 typedef struct wp__reap_op {
@@ -248,6 +249,7 @@ typedef struct wp__reap_op {
     size_t leases;     /* expired leases met: at most a page */
     size_t retried;    /* of them, given back */
     size_t failed;     /* of them, at their limit of attempts */
+    size_t cancelled;  /* of them, runs that whoever had them was asked to end */
     size_t unreadable; /* rows that could not be read, failed: at most a page of each kind */
     size_t expired;    /* messages past their expiry, claimed or waiting: at most a page of each */
 } wp__reap_op;

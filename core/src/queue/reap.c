@@ -12,7 +12,12 @@
 enum { PHASE_START, PHASE_FIND, PHASE_ODD, PHASE_ASIDE, PHASE_CHANGE, PHASE_EXPIRE, PHASE_END };
 
 /* What becomes of a claim whose lease is over. */
-typedef enum wp__expired_end { RETRIED, AT_LIMIT, PAST_EXPIRY } wp__expired_end;
+typedef enum wp__expired_end { RETRIED, AT_LIMIT, PAST_EXPIRY, ASKED } wp__expired_end;
+
+static const char *const reasons[] = {[RETRIED] = WP__LEASE_EXPIRED,
+                                      [AT_LIMIT] = WP__LEASE_EXPIRED,
+                                      [PAST_EXPIRY] = "expired",
+                                      [ASKED] = "cancelled"};
 
 typedef struct wp__expired {
     wp__claim_ref ref;
@@ -74,9 +79,10 @@ static wp_status use_group(wp__reap_op *self, wp_error **err)
         return st;
     wp__op_set_textn(op, WP__P_CLAIMS, self->json.data, self->json.len);
     wp__op_set_id(op, WP__P_OWNER, &first->owner);
-    wp__op_set_text(op, WP__P_REASON, first->end == PAST_EXPIRY ? "expired" : "lease expired");
+    wp__op_set_text(op, WP__P_REASON, reasons[first->end]);
     self->end = first->end;
-    wp__op_set_int(op, WP__P_STATUS, WP_MESSAGE_FAILED);
+    wp__op_set_int(op, WP__P_STATUS,
+                   first->end == ASKED ? WP_MESSAGE_CANCELLED : WP_MESSAGE_FAILED);
     wp__op_set_int(op, WP__P_ATTEMPTS, 1);
     wp__op_set_int(op, WP__P_DELAY, delay_of(first, wp__store_config(op->store)));
     if (first->end != RETRIED)
@@ -95,7 +101,7 @@ static wp_status reap_next(wp_op *op, wp_error **err)
         wp__op_set_int(op, WP__P_BATCH, WP__REAP_PAGE);
         wp__op_set_text(op, WP__P_WORKER, self->worker);
         self->phase = PHASE_FIND;
-        wp__op_use_queue(op, WP__QUEUE_FIND_EXPIRED, op->queue->runs ? 7 : 6);
+        wp__op_use_queue(op, WP__QUEUE_FIND_EXPIRED, op->queue->runs ? 8 : 6);
         return WP_OK;
     }
     if (self->phase == PHASE_FIND) {
@@ -146,6 +152,7 @@ static wp_status note_expired(wp__reap_op *self, const wp__value *columns, wp_er
     wp__expired *row;
     int64_t max_attempts = 0;
     int64_t past_expiry = 0;
+    int64_t asked = 0; /* to end a run */
     const char *odd = wp__aside_is_possible(&self->base) ? unreadable(columns) : NULL;
     wp_status st;
     if (odd && columns[0].type == WP_VALUE_INT64)
@@ -160,7 +167,8 @@ static wp_status note_expired(wp__reap_op *self, const wp__value *columns, wp_er
         (st = wp__column_int(&row->ref.claim_number, &columns[2], err)) != WP_OK ||
         (st = wp__column_int_or(&max_attempts, &columns[3], 0, err)) != WP_OK ||
         (st = wp__column_id(&row->owner, &columns[4], err)) != WP_OK ||
-        (st = wp__column_int(&past_expiry, &columns[5], err)) != WP_OK)
+        (st = wp__column_int(&past_expiry, &columns[5], err)) != WP_OK ||
+        (self->base.queue->runs && (st = wp__column_int(&asked, &columns[7], err)) != WP_OK))
         return st;
     if (max_attempts <= 0) /* claimed by hand */
         max_attempts = wp__store_config(self->base.store)->worker.max_attempts;
@@ -171,7 +179,8 @@ static wp_status note_expired(wp__reap_op *self, const wp__value *columns, wp_er
         row->backoff_base_ms = options.backoff_base_ms;
         row->backoff_max_ms = options.backoff_max_ms;
     }
-    row->end = past_expiry                            ? PAST_EXPIRY
+    row->end = asked                                  ? ASKED
+               : past_expiry                          ? PAST_EXPIRY
                : row->ref.attempt + 1 >= max_attempts ? AT_LIMIT
                                                       : RETRIED;
     self->row_count++;
@@ -192,7 +201,7 @@ static wp_status note_dead(wp__reap_op *self, const wp__value *columns, wp_error
 static wp_status reap_row(wp_op *op, const wp__value *columns, wp_error **err)
 {
     wp__reap_op *self = (wp__reap_op *)op;
-    const bool dies = self->phase == PHASE_EXPIRE || self->end != RETRIED;
+    const bool dies = self->phase == PHASE_EXPIRE || (self->end != RETRIED && self->end != ASKED);
     if (self->phase == PHASE_FIND)
         return note_expired(self, columns, err);
     if (self->phase == PHASE_ODD)
@@ -203,6 +212,8 @@ static wp_status reap_row(wp_op *op, const wp__value *columns, wp_error **err)
         self->expired++;
     else if (self->end == AT_LIMIT)
         self->failed++;
+    else if (self->end == ASKED)
+        self->cancelled++;
     else
         self->retried++;
     return dies ? note_dead(self, columns, err) : WP_OK;
@@ -214,7 +225,8 @@ static void reap_rewind(wp_op *op)
     self->phase = PHASE_START;
     self->done = 0;
     self->row_count = 0;
-    self->leases = self->retried = self->failed = self->expired = self->unreadable = 0;
+    self->leases = self->retried = self->failed = self->cancelled = 0;
+    self->expired = self->unreadable = 0;
     wp__buf_clear(&self->dead);
     wp__aside_clear(&self->aside);
 }
@@ -376,7 +388,7 @@ wp_status wp__queue_reap(size_t *changed, wp_store *store, const wp__queue *queu
         st = wp__store_run(store, NULL, &op.base, err);
         if (st == WP_OK)
             (void)wp__reap_op_tell(&op, NULL, wp__store_log(store), NULL, NULL); /* it is done */
-        total += op.retried + op.failed + op.expired + op.unreadable;
+        total += op.retried + op.failed + op.cancelled + op.expired + op.unreadable;
         full = wp__reap_op_is_full(&op);
         wp__op_fini(&op.base);
     }

@@ -22,11 +22,13 @@ static void note_reaped(wp__part *part, const wp__reap_op *op)
 {
     /* A run that was lost is for somebody to look at (JOB-015). */
     wp_log_level level = op->base.queue->runs && op->leases ? WP_LOG_WARNING : WP_LOG_INFO;
-    wp__part_count(part, WP_COUNTER_REAPED, (int64_t)(op->retried + op->failed));
+    const size_t reaped = op->retried + op->failed + op->cancelled;
+    wp__part_count(part, WP_COUNTER_REAPED, (int64_t)reaped);
+    wp__part_count(part, WP_COUNTER_CANCELLED, (int64_t)op->cancelled);
     wp__part_count(part, WP_COUNTER_FAILED, (int64_t)(op->failed + op->expired + op->unreadable));
     WP__LOG(part->worker->log, level, "reaped", WP__F_TEXT("StoreId", part->id),
             WP__F_TEXT("WorkerId", part->worker->name), WP__F_TEXT("Queue", op->base.queue->name),
-            WP__F_INT("Count", op->retried + op->failed), WP__F_INT("Dead", op->failed),
+            WP__F_INT("Count", reaped), WP__F_INT("Dead", op->failed),
             WP__F_INT("Expired", op->expired), WP__F_INT("Unreadable", op->unreadable));
     part->worked = true;
     wp__pump_work_made(part);

@@ -3,9 +3,46 @@ using System.Data.Common;
 
 namespace Waypost;
 
+/// <summary>What is left in a queue, or in all of a store's together: dead letters, and what was finished.
+/// Of all, one queue is replayed or purged after the other, and the limit and the rate are those of all
+/// together. Thread-safe.</summary>
+public interface IDeadLetters
+{
+    /// <summary>List dead letters, those that died first first.</summary>
+    /// <param name="filter">Which; null: all.</param>
+    /// <param name="after">The page before this one; null: the first.</param>
+    /// <param name="limit">The length of a page, 1 to 1,000.</param>
+    /// <param name="cancellationToken">Looked at before the call.</param>
+    Task<Page<OutboxMessageInfo>> ListDeadLettersAsync(
+        DeadLetterFilter? filter = null, Page<OutboxMessageInfo>? after = null, int limit = 100,
+        CancellationToken cancellationToken = default);
+
+    /// <summary>Make dead letters ready again, with no attempts, in the order in which they died; gives
+    /// how many. Each replay is recorded and logged. One whose unique key another unfinished message has
+    /// stays dead.</summary>
+    /// <param name="filter">Which; null: all.</param>
+    /// <param name="limit">At most so many.</param>
+    /// <param name="perSecond">At most so many are due in a second, from now on; 0: all at once.</param>
+    /// <param name="by">Who asked for it.</param>
+    /// <param name="cancellationToken">Looked at before the call.</param>
+    Task<long> ReplayDeadLettersAsync(
+        DeadLetterFilter? filter = null, long limit = long.MaxValue, long perSecond = 0,
+        string? by = null, CancellationToken cancellationToken = default);
+
+    /// <summary>Delete dead letters for ever; gives how many. The inbox forgets that they ever
+    /// arrived.</summary>
+    Task<long> PurgeDeadLettersAsync(
+        DeadLetterFilter? filter = null, long limit = long.MaxValue,
+        CancellationToken cancellationToken = default);
+
+    /// <summary>Delete what was finished with success (or cancelled) this long ago or earlier, in small
+    /// batches with pauses; gives how many. What is unfinished, only seen or dead stays.</summary>
+    Task<long> CleanupAsync(TimeSpan olderThan, CancellationToken cancellationToken = default);
+}
+
 /// <summary>What all queues have: claim and finish by hand, statistics, dead letters. A worker claims
 /// and finishes by itself. Thread-safe.</summary>
-public interface IWorkQueue<TMessage> where TMessage : OutboxMessage
+public interface IWorkQueue<TMessage> : IDeadLetters where TMessage : OutboxMessage
 {
     /// <summary>Claim due messages under a lease, of some topics or of all.</summary>
     /// <param name="ownerToken">The claimer's, a fresh one for each process that claims.</param>
@@ -71,39 +108,6 @@ public interface IWorkQueue<TMessage> where TMessage : OutboxMessage
     /// left out: they are counted row by row.</summary>
     Task<OutboxStats> GetStatsAsync(
         bool finished = true, CancellationToken cancellationToken = default);
-
-    // ---- dead letters -------------------------------------------------------------------------
-
-    /// <summary>List dead letters, those that died first first.</summary>
-    /// <param name="filter">Which; null: all.</param>
-    /// <param name="after">The page before this one; null: the first.</param>
-    /// <param name="limit">The length of a page, 1 to 1,000.</param>
-    /// <param name="cancellationToken">Looked at before the call.</param>
-    Task<Page<OutboxMessageInfo>> ListDeadLettersAsync(
-        DeadLetterFilter? filter = null, Page<OutboxMessageInfo>? after = null, int limit = 100,
-        CancellationToken cancellationToken = default);
-
-    /// <summary>Make dead letters ready again, with no attempts, in the order in which they died; gives
-    /// how many. Each replay is recorded and logged. One whose unique key another unfinished message has
-    /// stays dead.</summary>
-    /// <param name="filter">Which; null: all.</param>
-    /// <param name="limit">At most so many.</param>
-    /// <param name="perSecond">At most so many are due in a second, from now on; 0: all at once.</param>
-    /// <param name="by">Who asked for it.</param>
-    /// <param name="cancellationToken">Looked at before the call.</param>
-    Task<long> ReplayDeadLettersAsync(
-        DeadLetterFilter? filter = null, long limit = long.MaxValue, long perSecond = 0,
-        string? by = null, CancellationToken cancellationToken = default);
-
-    /// <summary>Delete dead letters for ever; gives how many. The inbox forgets that they ever
-    /// arrived.</summary>
-    Task<long> PurgeDeadLettersAsync(
-        DeadLetterFilter? filter = null, long limit = long.MaxValue,
-        CancellationToken cancellationToken = default);
-
-    /// <summary>Delete what was finished with success (or cancelled) this long ago or earlier, in small
-    /// batches with pauses; gives how many. What is unfinished, only seen or dead stays.</summary>
-    Task<long> CleanupAsync(TimeSpan olderThan, CancellationToken cancellationToken = default);
 }
 
 /// <summary>Other forms of the queues' calls.</summary>

@@ -28,6 +28,7 @@ public class OutboxMessage
         if (native.Headers[1] != (byte)'}')
             _headersJson = Encoding.UTF8.GetBytes(Utf8.Text(native.Headers));
         Attempt = checked((int)native.Attempt);
+        LastError = Utf8.OptionalText(native.LastError);
         ClaimNumber = native.ClaimNumber;
         CreatedAtUtc = Times.FromUs(native.CreatedUs);
         DueTimeUtc = Times.FromUs(native.DueUs);
@@ -40,7 +41,7 @@ public class OutboxMessage
     {
         (Id, Topic, _payload, _headersJson) = (other.Id, other.Topic, other._payload, other._headersJson);
         (CorrelationId, OrderingKey, JobName) = (other.CorrelationId, other.OrderingKey, other.JobName);
-        (Attempt, ClaimNumber) = (other.Attempt, other.ClaimNumber);
+        (Attempt, ClaimNumber, LastError) = (other.Attempt, other.ClaimNumber, other.LastError);
         (CreatedAtUtc, DueTimeUtc, ExpiresAtUtc) = (other.CreatedAtUtc, other.DueTimeUtc, other.ExpiresAtUtc);
     }
 
@@ -75,6 +76,9 @@ public class OutboxMessage
 
     /// <summary>How many attempts ended without success before this one.</summary>
     public int Attempt { get; }
+
+    /// <summary>The reason of the last of them, or null.</summary>
+    public string? LastError { get; }
 
     /// <summary>The number of this claim of this message: a fencing token, it rises with every
     /// claim.</summary>
@@ -135,6 +139,9 @@ public sealed record OutboxMessageInfo(
     string? ProcessedBy,
     string? LastError)
 {
+    /// <summary>Of which queue it is.</summary>
+    public WaypostQueue Queue { get; init; }
+
     /// <summary>The message, if it is one of the inbox; else null.</summary>
     public InboxMessage? Inbox => Message as InboxMessage;
 }

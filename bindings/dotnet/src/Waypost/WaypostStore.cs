@@ -35,6 +35,7 @@ public sealed class WaypostStore : IDisposable
         Outbox = new Outbox(_handle, Engine);
         Inbox = new Inbox(_handle, Engine);
         Scheduler = new SchedulerClient(_handle, Engine);
+        AllQueues = new DeadLetters(_handle, wp_source.WP_SOURCE_ALL);
         Joins = new Joins(_handle, Engine);
         Leases = new Leases(_handle, Engine, wp_lease_kind.WP_LEASE_EXCLUSIVE, logger);
         Semaphores = new Leases(_handle, Engine, wp_lease_kind.WP_LEASE_SHARED, logger);
@@ -88,6 +89,9 @@ public sealed class WaypostStore : IDisposable
 
     /// <summary>Timers and jobs.</summary>
     public ISchedulerClient Scheduler { get; }
+
+    /// <summary>The dead letters of all queues in one list, and the cleanup of all.</summary>
+    public IDeadLetters AllQueues { get; }
 
     /// <summary>Joins: messages that are steps of one thing.</summary>
     public IJoins Joins { get; }

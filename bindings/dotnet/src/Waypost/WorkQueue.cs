@@ -6,9 +6,8 @@ namespace Waypost;
 
 /// <summary>What all queues have, once.</summary>
 internal class WorkQueue<TMessage>(StoreHandle store, string engine, wp_source queue)
-    : IWorkQueue<TMessage> where TMessage : OutboxMessage
+    : DeadLetters(store, queue), IWorkQueue<TMessage> where TMessage : OutboxMessage
 {
-    protected StoreHandle Store => store;
 
     // ---- claim and finish, by hand ----------------------------------------------------------
 
@@ -19,7 +18,7 @@ internal class WorkQueue<TMessage>(StoreHandle store, string engine, wp_source q
         string[]? names = topics?.ToArray();
         return await Own(
             () => Array.ConvertAll(
-                store.Claim(queue, ownerToken, names, batchSize, Times.ToMs(lease)),
+                Store.Claim(Queue, ownerToken, names, batchSize, Times.ToMs(lease)),
                 message => (TMessage)message),
             cancellationToken).ConfigureAwait(false);
     }
@@ -69,7 +68,7 @@ internal class WorkQueue<TMessage>(StoreHandle store, string engine, wp_source q
                ms: Times.ToMs(lease));
 
     public Task<long> ReapExpiredAsync(CancellationToken cancellationToken) =>
-        Own(() => store.Reap(queue), cancellationToken);
+        Own(() => Store.Reap(Queue), cancellationToken);
 
     protected Task<long> Abandon(
         Guid ownerToken, Claimed claimed, string? lastError, TimeSpan? delay,
@@ -85,7 +84,7 @@ internal class WorkQueue<TMessage>(StoreHandle store, string engine, wp_source q
     private Task<long> Fail(
         Guid ownerToken, Claimed claimed, string? lastError, CancellationToken cancellationToken)
     {
-        if (queue == wp_source.WP_SOURCE_INBOX)
+        if (Queue == wp_source.WP_SOURCE_INBOX)
             ArgumentNullException.ThrowIfNull(lastError);
         return Finish(wpn_finishing.WPN_FAIL, ownerToken, claimed, cancellationToken, lastError);
     }
@@ -94,48 +93,23 @@ internal class WorkQueue<TMessage>(StoreHandle store, string engine, wp_source q
         wpn_finishing how, Guid ownerToken, Claimed claimed, CancellationToken cancellationToken,
         string? text = null, long ms = 0, DbTransaction? transaction = null) =>
         transaction is null
-            ? Own(() => store.Finish(queue, how, ownerToken, claimed, text, ms), cancellationToken)
-            : OnApps(transaction, () => store.FinishOperation(queue, how, ownerToken, claimed, text, ms),
+            ? Own(() => Store.Finish(Queue, how, ownerToken, claimed, text, ms), cancellationToken)
+            : OnApps(transaction, () => Store.FinishOperation(Queue, how, ownerToken, claimed, text, ms),
                      op => op.ResultCount, cancellationToken);
 
     // ---- looking ----------------------------------------------------------------------------
 
     public Task<OutboxMessageInfo?> FindAsync(Guid id, CancellationToken cancellationToken) =>
-        Own(() => store.Find(queue, id), cancellationToken);
+        Own(() => Store.Find(Queue, id), cancellationToken);
 
     public async Task<OutboxMessageInfo> GetAsync(Guid id, CancellationToken cancellationToken) =>
         await FindAsync(id, cancellationToken).ConfigureAwait(false)
         ?? throw new NotFoundException($"there is no message {id}", default);
 
     public Task<OutboxStats> GetStatsAsync(bool finished, CancellationToken cancellationToken) =>
-        Own(() => store.Stats(queue, finished), cancellationToken);
-
-    // ---- dead letters -----------------------------------------------------------------------
-
-    public Task<Page<OutboxMessageInfo>> ListDeadLettersAsync(
-        DeadLetterFilter? filter, Page<OutboxMessageInfo>? after, int limit,
-        CancellationToken cancellationToken) =>
-        Own(() => Page<OutboxMessageInfo>.Read<DeadListHandle>(
-                after, place => store.DeadList(queue, filter, place, limit), list => list.Messages()),
-            cancellationToken);
-
-    public Task<long> ReplayDeadLettersAsync(
-        DeadLetterFilter? filter, long limit, long perSecond, string? by,
-        CancellationToken cancellationToken) =>
-        Own(() => store.DeadReplay(queue, filter, limit, perSecond, by), cancellationToken);
-
-    public Task<long> PurgeDeadLettersAsync(
-        DeadLetterFilter? filter, long limit, CancellationToken cancellationToken) =>
-        Own(() => store.DeadPurge(queue, filter, limit), cancellationToken);
-
-    public Task<long> CleanupAsync(TimeSpan olderThan, CancellationToken cancellationToken) =>
-        Own(() => store.Cleanup(queue, Times.ToMs(olderThan)), cancellationToken);
+        Own(() => Store.Stats(Queue, finished), cancellationToken);
 
     // ---- where calls run --------------------------------------------------------------------
-
-    /// <summary>On the core's own connections, whose calls block.</summary>
-    protected static Task<T> Own<T>(Func<T> call, CancellationToken cancellationToken) =>
-        Task.Run(call, cancellationToken);
 
     /// <summary>On the app's transaction.</summary>
     protected Task<T> OnApps<T>(

@@ -167,6 +167,40 @@ public abstract class DeadLetterTests(Engine engine) : IDisposable
         Assert.Equal(InboxState.New, (await Bed.Store.Inbox.CheckAsync(new("0", "src"))).Found);
     }
 
+    // scenario: DED-005
+    // proves: DLQ-001
+    [Fact]
+    public async Task Those_of_all_queues_are_one_list()
+    {
+        foreach (string topic in new[] { "early", "late" })
+        {
+            foreach (string queue in new[] { "outbox", "inbox" })
+            {
+                await DeadAsync(queue, topic, topic, "no");
+                Bed.Clock.Advance(Second);
+            }
+            await Bed.Store.Scheduler.ScheduleTimerAsync(topic, topic, Now);
+            await FailAsync(Bed.Store.Scheduler.Timers, WaypostStore.NewId(), "no");
+            Bed.Clock.Advance(Second);
+        }
+        IDeadLetters all = Bed.Store.AllQueues;
+        Page<OutboxMessageInfo> page = await all.ListDeadLettersAsync(limit: 4);
+        Page<OutboxMessageInfo> next = await all.ListDeadLettersAsync(null, page, 4);
+        WaypostQueue[] queues = [WaypostQueue.Outbox, WaypostQueue.Inbox, WaypostQueue.Timer];
+        Assert.Equal([.. queues, .. queues], page.Concat(next).Select(info => info.Queue));
+        Assert.Equal(["early", "early", "early", "late"], Payloads(page));
+        Assert.Equal(0, await all.PurgeDeadLettersAsync(new() { Topic = "other" }));
+        Assert.Equal(3, await all.ReplayDeadLettersAsync(new() { Topic = "early" }, perSecond: 1, by: "me"));
+        Guid owner = WaypostStore.NewId();
+        Assert.Single(await Bed.Outbox.ClaimAsync(owner, 30 * Second, 10));
+        Assert.Empty(await Bed.Store.Inbox.ClaimAsync(owner, 30 * Second, 10)); // one a second, of all
+        Bed.Clock.Advance(Second);
+        Assert.Single(await Bed.Store.Inbox.ClaimAsync(owner, 30 * Second, 10));
+        Assert.Equal(2, await all.PurgeDeadLettersAsync(limit: 2));
+        Assert.Equal(1, await all.PurgeDeadLettersAsync());
+        Assert.Equal(0, await all.CleanupAsync(TimeSpan.Zero));
+    }
+
     // scenario: DED-004
     // proves: IBX-098..101
     [Fact]

@@ -510,7 +510,7 @@ namespace Waypost.Tests
             Assert.Empty(await Bed.ClaimAsync());
             Bed.Clock.Advance(5 * Second);
             var claim = await Bed.ClaimAsync(owner: owner);
-            Assert.Equal(1, claim[0].Attempt);
+            Assert.Equal((1, "why"), (claim[0].Attempt, claim[0].LastError));
             Assert.Equal(1, await Outbox.AbandonAsync(owner, claim));
             TimeSpan wait = (await Outbox.GetAsync(id)).NextAttemptUtc!.Value - Bed.Clock.UtcNow;
             Assert.InRange(wait, TimeSpan.FromMicroseconds(1), 2 * Second);

@@ -13,7 +13,7 @@ from waypost._handle.base import (
     NULL, OK, call, error_from, id_of, id_pointer, optional_text, text_of,
 )
 from waypost._text import encode, from_us, name_text, to_ms, to_us
-from waypost.message import Info, Message, QueueStats, Received, Stats, Status
+from waypost.message import Info, Message, QueueKind, QueueStats, Received, Stats, Status
 
 
 def _message_new(message: Message) -> Any:
@@ -133,6 +133,7 @@ def received_of(pointer: Any) -> Received:
         hash_algorithm=optional_text(lib.wp_received_hash_algorithm(pointer)),
         last_seen=optional_time(lib.wp_received_last_seen_us(pointer)),
         job=optional_text(lib.wp_received_job(pointer)),
+        last_error=optional_text(lib.wp_received_last_error(pointer)),
     )
 
 
@@ -145,6 +146,7 @@ def info_of(info: Any) -> Info:
         finished=optional_time(lib.wp_outbox_info_finished_us(info)),
         finished_by=optional_text(lib.wp_outbox_info_finished_by(info)),
         last_error=optional_text(lib.wp_outbox_info_last_error(info)),
+        queue=QueueKind(lib.wp_outbox_info_source(info)),
     )
 
 

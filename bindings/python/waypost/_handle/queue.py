@@ -71,14 +71,19 @@ class DeadFilter(Handle):
 
 
 class Queue:
-    """One queue of a store. `name` is how its functions are called: wp_<name>_claim and so on."""
+    """One queue of a store. `name` is how its functions are called: wp_<name>_claim and so on. Without a kind
+    it is all of them, for what is done to all."""
 
     __slots__ = ("store", "name", "kind")
 
-    def __init__(self, store: Store, name: str, kind: QueueKind) -> None:
+    def __init__(self, store: Store, name: str, kind: Optional[QueueKind]) -> None:
         self.store = store
         self.name = name
         self.kind = kind
+
+    @property
+    def source(self) -> int:
+        return 0 if self.kind is None else int(self.kind.value)  # 0: WP_SOURCE_ALL
 
     def function(self, verb: str) -> Any:
         return getattr(lib, f"wp_{self.name}_{verb}")
@@ -191,8 +196,8 @@ class Queue:
     ) -> Page[Info]:
         out = ffi.new("wp_dead_list **")
         before = NULL if after is None else after.pointer
-        store, kind = self.store.pointer, self.kind.value
-        call(lib.wp_dead_list_read, out, store, kind, filter.pointer, before, limit)
+        store = self.store.pointer
+        call(lib.wp_dead_list_read, out, store, self.source, filter.pointer, before, limit)
         return Page(out[0], "wp_dead_list", info_of)
 
     def replay(
@@ -210,7 +215,7 @@ class Queue:
 
     def _count(self, function: Any, *arguments: Any) -> int:
         count = ffi.new("size_t *")
-        call(function, count, self.store.pointer, self.kind.value, *arguments)
+        call(function, count, self.store.pointer, self.source, *arguments)
         return int(count[0])
 
 

@@ -96,6 +96,12 @@ class Delivery:
         return int(lib.wp_received_attempt(lib.wp_delivery_message(self._pointer)))
 
     @property
+    def last_error(self) -> Optional[str]:
+        """The reason of the last of them, or None."""
+        message = lib.wp_delivery_message(self._pointer)
+        return optional_text(lib.wp_received_last_error(message))
+
+    @property
     def claim_number(self) -> int:
         """The number of this claim of this message: a fencing token, it rises with each claim."""
         return int(lib.wp_received_claim_number(lib.wp_delivery_message(self._pointer)))

@@ -31,6 +31,7 @@ internal unsafe struct NativeMessage
     public byte* CorrelationId;
     public byte* OrderingKey;
     public byte* Headers;
+    public byte* LastError;
     public long Attempt;
     public long ClaimNumber;
     public long CreatedUs;
@@ -53,11 +54,11 @@ internal unsafe struct NativeInfo
 {
     public NativeMessage Message;
     public long Status;
+    public long Source;
     public long NextAttemptUs;
     public long LockedUntilUs;
     public long FinishedUs;
     public byte* FinishedBy;
-    public byte* LastError;
 
     public readonly OutboxMessageInfo Read() => new(
         (OutboxMessageStatus)Status,
@@ -66,7 +67,10 @@ internal unsafe struct NativeInfo
         Times.FromOptionalUs(LockedUntilUs),
         Times.FromOptionalUs(FinishedUs),
         Utf8.OptionalText(FinishedBy),
-        Utf8.OptionalText(LastError));
+        Utf8.OptionalText(Message.LastError))
+    {
+        Queue = (WaypostQueue)Source,
+    };
 }
 
 /// <summary>wpn_param of helpers.h.</summary>
