@@ -191,7 +191,10 @@ void bench_go(void);
 void bench_timers(void);
 void bench_jobs(void);
 void bench_cron(void);
-void bench_postgresql(void);
+void bench_pg_enqueue(void);
+void bench_pg_handlers(void);
+void bench_pg_latency(void);
+void bench_pg_snapshot(void);
 void bench_stores(void);
 
 /* Handle `count` messages that are there with a C worker on `threads` threads; returns messages

@@ -31,7 +31,10 @@ static const struct {
     {"backlog", bench_backlog, "200,000 messages that wait"},
     {"reader", bench_reader, "a reader that holds up the write-ahead log"},
     {"memory", bench_memory, "peak memory under load"},
-    {"postgresql", bench_postgresql, "all of this on PostgreSQL; --peers: beside other job queues"},
+    {"postgresql-enqueue", bench_pg_enqueue, "one by one, and 100 a transaction"},
+    {"postgresql-handlers", bench_pg_handlers, "end to end; --peers: beside other job queues"},
+    {"postgresql-latency", bench_pg_latency, "from the commit to the handler; --peers too"},
+    {"postgresql-snapshot", bench_pg_snapshot, "while an old snapshot is held"},
     {"stores", bench_stores, "200 files and 50 schemas in one worker, and 1,000 files"},
     {"idle", bench_idle, "what a worker costs that has nothing to do"},
 };
@@ -67,16 +70,21 @@ static int usage(FILE *file)
         "\n",
         file);
     for (size_t i = 0; i < BENCHMARKS; i++)
-        (void)fprintf(file, "  %-11s %s\n", benchmarks[i].name, benchmarks[i].what);
+        (void)fprintf(file, "  %-19s %s\n", benchmarks[i].name, benchmarks[i].what);
     return file == stdout ? 0 : 2;
 }
 
-static int find(const char *name)
+/* Choose the benchmark of this name, or all of a group: "postgresql". False: there is none. */
+static bool choose(const char *name, bool chosen[BENCHMARKS])
 {
-    for (int i = 0; i < BENCHMARKS; i++)
-        if (strcmp(benchmarks[i].name, name) == 0)
-            return i;
-    return -1;
+    const size_t len = strlen(name);
+    bool any = false;
+    for (int i = 0; i < BENCHMARKS; i++) {
+        const char *end = benchmarks[i].name + len;
+        if (strncmp(benchmarks[i].name, name, len) == 0 && (*end == '\0' || *end == '-'))
+            any = chosen[i] = true;
+    }
+    return any;
 }
 
 /* The options; `chosen` gets the benchmarks that are named. 0: go on; else leave with status - 1. */
@@ -84,10 +92,9 @@ static int read_options(int argc, char **argv, bool chosen[BENCHMARKS])
 {
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
-        int at = find(argv[i]);
-        if (at >= 0) {
-            chosen[at] = true;
-        } else if (strcmp(argv[i], "--full") == 0) {
+        if (choose(argv[i], chosen))
+            continue;
+        if (strcmp(argv[i], "--full") == 0) {
             bench_opt.full = true;
         } else if (strcmp(argv[i], "--help") == 0) {
             return usage(stdout) + 1;

@@ -17,7 +17,7 @@ case " $* " in
   --json FILE write the figures to a file too
 
 END
-    sed -nE 's/^    \{"([a-z]+)", bench_[a-z_]+, "(.*)"\},$/  \1: \2/p' bench/main.c
+    sed -nE 's/^    \{"([a-z-]+)", bench_[a-z_]+, "(.*)"\},$/  \1: \2/p' bench/main.c
     exit
     ;;
 esac

@@ -10,8 +10,6 @@ set -uo pipefail
 logs=build/logs
 rm -rf "$logs"
 mkdir -p "$logs"
-closing=()
-failed=0
 started=$SECONDS
 
 # What names a test that failed: pytest, ctest, dotnet test, go test.
@@ -19,20 +17,34 @@ named='^(FAILED|ERROR) |^[[:space:]]+[0-9]+ - .* \((Failed|Timeout|Exception|SEG
 
 # step NAME PATTERN COMMAND...: run a step; PATTERN matches its closing lines
 step() {
-    local name=$1 pattern=$2 log=$logs/$1.log begin=$SECONDS status=0 line
+    local name=$1 pattern=$2 log=$logs/$1.log end=$logs/$1.end begin=$SECONDS line
     shift 2
     printf '\n==== %s\n' "$name"
-    "$@" 2>&1 | tee "$log" || status=1
-    if [ $status -ne 0 ]; then
-        failed=1
-        closing+=("$(printf '%-9s FAILED (%d s), see %s' "$name" $((SECONDS - begin)) "$log")")
+    if ! "$@" 2>&1 | tee "$log"; then
+        touch "$logs/failed"
+        printf '%-9s FAILED (%d s), see %s\n' "$name" $((SECONDS - begin)) "$log" >>"$end"
         while IFS= read -r line; do
-            closing+=("$(printf '%-9s   %.300s' "$name" "$line")")
+            printf '%-9s   %.300s\n' "$name" "$line" >>"$end"
         done < <(grep -aE "$named" "$log" | head -n 20)
     fi
     while IFS= read -r line; do
-        closing+=("$(printf '%-9s %s (%d s)' "$name" "$line" $((SECONDS - begin)))")
+        printf '%-9s %s (%d s)\n' "$name" "$line" $((SECONDS - begin)) >>"$end"
     done < <(grep -aE "$pattern" "$log")
+}
+
+# Steps beside others; what they print is shown when all of them are done.
+beside=()
+aside() { # aside NAME COMMAND: COMMAND is a function of steps
+    "$2" >"$logs/aside-$1.log" 2>&1 &
+    beside+=("$!:$1")
+}
+join_aside() {
+    local lane
+    for lane in "${beside[@]}"; do
+        wait "${lane%%:*}"
+        cat "$logs/aside-${lane#*:}.log"
+    done
+    beside=()
 }
 
 # The TSan runtime needs an address layout that kernels with much randomisation do not give it.
@@ -56,6 +68,15 @@ tsan() {
             --no-tests=error -L threads
 }
 
+# What does not keep two cores busy by itself.
+python_lane() {
+    step python '^(Success:|Found .* error)|^=+ .*(passed|failed|error).* in ' tools/python.sh
+}
+others_lane() {
+    step dotnet '^dotnet:|^(Passed|Failed)! ' tools/dotnet.sh
+    step go '^go: ' tools/go.sh
+}
+
 step format '^format:' tools/fmt.sh --check
 step lint '^lint:' tools/lint.sh
 step release 'tests passed|tests failed' release
@@ -63,13 +84,21 @@ step asan 'tests passed|tests failed' asan
 step tsan 'tests passed|tests failed' tsan
 step schedule '^(zones|cronos):' tools/schedule.sh
 step valgrind '^valgrind:' tools/valgrind.sh
-step python '^(Success:|Found .* error)|^=+ .*(passed|failed|error).* in ' tools/python.sh
-step dotnet '^dotnet:|^(Passed|Failed)! ' tools/dotnet.sh
-step go '^go: ' tools/go.sh
+tools/documents.sh build/demo || true # for both; they say what is missing
+aside python python_lane
+aside others others_lane
+join_aside
 step cross '^cross: [0-9]+ passed' tools/cross.sh
 step trace '^trace:' "$python" tools/trace.py
 step matrix '^matrix:' "$python" tools/matrix.py
 
 printf '\n==== closing lines, %d s in all\n' $((SECONDS - started))
-printf '%s\n' "${closing[@]}"
-exit $failed
+for name in format lint release asan tsan schedule valgrind python dotnet go cross trace matrix; do
+    if [ -s "$logs/$name.end" ]; then
+        cat "$logs/$name.end"
+    else
+        touch "$logs/failed"
+        printf '%-9s FAILED: it said nothing\n' "$name"
+    fi
+done
+[ ! -e "$logs/failed" ]

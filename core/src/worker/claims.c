@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Claims: where they begin, and what becomes of what they return. On the pump's thread. */
+/* Claims: where they begin, and what becomes of what they return. */
 #include "worker/worker.h"
 
 enum {
@@ -26,10 +26,10 @@ void wp__swept(int64_t *sweep_at, int64_t since_us, int64_t start, int64_t now)
         *sweep_at = now + SWEEP_SHARE * (now - start);
 }
 
-void wp__claims_moved(wp__group *group, const wp__claim_op *claim, size_t asked)
+void wp__claims_moved(wp__group *group, const wp__claim_op *claim, size_t count, size_t asked)
 {
-    int64_t left = claim->count < asked ? claim->now_us : claim->first_us;
-    if (claim->count == 0 || claim->first_us == 0)
+    int64_t left = count < asked ? claim->now_us : claim->first_us;
+    if (count == 0 || claim->first_us == 0)
         return;
     left -= SINCE_MARGIN_US;
     if (claim->since_us == INT64_MIN || left > group->since_us)
@@ -90,8 +90,7 @@ static bool has_suspects(wp__part *part, wp__group *group, const wp__claim_op *o
     if (found) {
         part->suspicious = group;
         part->suspicious_until = wp__worker_now(part->worker) + ALONE_US;
-        group->since_us = INT64_MIN; /* what is given back may be before it */
-    } else if (part->suspicious == group) {
+    } else if (part->suspicious == group && part->claims == 1) {
         part->suspicious = NULL;
     }
     return found;
@@ -119,23 +118,24 @@ static wp_delivery *hold(wp__part *part, wp__group *group, const wp__claim_op *o
     return delivery;
 }
 
-wp_status wp__claims_take(wp__part *part, wp__group *group, wp__claim_op *op, int64_t sent_at,
-                          wp_error **err)
+wp_status wp__claims_take(wp__exchange *x, wp_error **err)
 {
+    wp__part *part = x->part;
+    wp__group *group = x->group;
+    wp__claim_op *op = &x->claim;
     wp_worker *worker = part->worker;
     wp_status st = WP_OK;
     bool alone;
-    bool suspects;
     wp__mutex_lock(&worker->mutex);
-    alone = part->held == 0 || part->suspicious == group;
-    suspects = has_suspects(part, group, op);
+    alone = (part->held == 0 && part->claims == 1) || part->suspicious == group;
+    x->suspects = has_suspects(part, group, op);
     note_size(group, op);
     if (op->count && part->state == WP__RUNNING)
         st = wp__keeper_ensure(part, err);
     for (size_t i = 0; i < op->count; i++) {
-        wp_delivery *delivery = hold(part, group, op, op->received[i], sent_at);
+        wp_delivery *delivery = hold(part, group, op, op->received[i], x->sent_at);
         if (delivery && (st != WP_OK || (part->state != WP__RUNNING && !worker->manual) ||
-                         (suspects && gives_back(part, delivery, alone))))
+                         (x->suspects && gives_back(part, delivery, alone))))
             wp__delivery_end(delivery, WP__FINISH_RELEASE, NULL, 0);
     }
     op->count = 0;

@@ -69,6 +69,25 @@ wp_status wp__flush_plan(wp__flush *f, wp__part *part, wp_error **err)
     return st;
 }
 
+wp_status wp__flush_run(wp__flush *f, wp_conn *conn, wp_op *claim, wp_error **err)
+{
+    size_t count = f->op_count + (claim ? 1 : 0);
+    wp_op **ops = NULL;
+    wp_status st;
+    if (count == 1)
+        return wp__conn_run(conn, claim ? claim : &f->ops[0].base, err);
+    ops = calloc(count, sizeof(wp_op *));
+    if (!ops)
+        return wp__fail_nomem(err);
+    for (size_t i = 0; i < f->op_count; i++)
+        ops[i] = &f->ops[i].base;
+    if (claim)
+        ops[f->op_count] = claim;
+    st = wp__conn_run_all(conn, ops, count, err);
+    free(ops);
+    return st;
+}
+
 /* Take what is finished. What was taken and could not be written goes back by wp__flush_return(). */
 wp_status wp__flush_take(wp__flush *f, wp__part *part, wp_error **err)
 {
@@ -85,32 +104,35 @@ wp_status wp__flush_take(wp__flush *f, wp__part *part, wp_error **err)
         wp_delivery *delivery = part->finished.first;
         wp__list_remove(&part->finished, delivery);
         f->items[f->count++] = delivery;
+        delivery->group->writing++;
     }
     part->writing += f->count;
     return WP_OK;
 }
 
 /* The database refuses what it is told, which will be so again; it does not just fail to do it. */
-static bool is_refusal(wp__part *part, const wp_error *cause)
+static bool is_refusal(wp_conn *conn, const wp_error *cause)
 {
     const char *sqlstate = wp_error_sqlstate(cause);
     return wp_error_code(cause) == WP_E_DB && !wp_error_retriable(cause) &&
-           !wp_error_outcome_unknown(cause) && wp__conn_is_sound(part->pump_conn) &&
+           !wp_error_outcome_unknown(cause) && wp__conn_is_sound(conn) &&
            !(sqlstate && wp__sqlstate_in(sqlstate, "42")); /* the schema or a right is missing */
 }
 
-bool wp__flush_return(wp__flush *f, wp__part *part, bool claims, const wp_error *cause)
+bool wp__flush_return(wp__flush *f, wp__part *part, wp_conn *conn, bool alone,
+                      const wp_error *cause)
 {
-    const bool refused = f->count && is_refusal(part, cause);
-    if (refused && f->count == 1 && !claims) {
+    const bool refused = f->count && is_refusal(conn, cause);
+    if (refused && f->count == 1 && alone) {
         f->written[0] = WP__REFUSED;
         f->refusal = cause;
-        wp__flush_settle(f, part);
+        (void)wp__flush_settle(f, part);
         return true;
     }
     wp__mutex_lock(&part->worker->mutex);
     part->writing -= f->count;
     for (size_t i = 0; i < f->count; i++) {
+        f->items[i]->group->writing--;
         f->items[i]->unsure = f->items[i]->unsure || wp_error_outcome_unknown(cause);
         wp__list_push(&part->finished, f->items[i]);
     }
@@ -161,8 +183,8 @@ static bool is_asked(const wp__flush *f, size_t i, const wp__queue *queue)
     return f->written[i] == WP__NOT_KNOWN && f->items[i]->group->lane->queue == queue;
 }
 
-static wp_status look_up_in(wp__flush *f, wp__part *part, const wp__queue *queue, size_t max,
-                            wp_error **err)
+static wp_status look_up_in(wp__flush *f, wp__part *part, wp_conn *conn, const wp__queue *queue,
+                            size_t max, wp_error **err)
 {
     wp__standing_op op;
     wp_status st = wp__standing_op_init(&op, part->store, queue, max, err);
@@ -171,7 +193,7 @@ static wp_status look_up_in(wp__flush *f, wp__part *part, const wp__queue *queue
             st = wp__refs_add(&op.refs, f->items[i]->message->seq,
                               f->items[i]->message->claim_number, 0, err);
     if (st == WP_OK)
-        st = wp__conn_run(part->pump_conn, &op.base, err);
+        st = wp__conn_run(conn, &op.base, err);
     for (size_t i = 0; i < f->count && st == WP_OK; i++)
         if (is_asked(f, i, queue))
             f->written[i] = judge(f->items[i], wp__standing_op_of(&op, f->items[i]->message));
@@ -179,13 +201,13 @@ static wp_status look_up_in(wp__flush *f, wp__part *part, const wp__queue *queue
     return st;
 }
 
-wp_status wp__flush_look_up(wp__flush *f, wp__part *part, wp_error **err)
+wp_status wp__flush_look_up(wp__flush *f, wp__part *part, wp_conn *conn, wp_error **err)
 {
     const size_t count = note_changed(f);
     wp_status st = WP_OK;
     for (size_t i = 0; count && i < f->count && st == WP_OK; i++)
         if (f->written[i] == WP__NOT_KNOWN)
-            st = look_up_in(f, part, f->items[i]->group->lane->queue, count, err);
+            st = look_up_in(f, part, conn, f->items[i]->group->lane->queue, count, err);
     return st;
 }
 
@@ -256,8 +278,7 @@ static bool makes_work(const wp_delivery *delivery)
            delivery->message->ordering_key;
 }
 
-/* All is written: tell everyone what came of it. */
-void wp__flush_settle(wp__flush *f, wp__part *part)
+bool wp__flush_settle(wp__flush *f, wp__part *part)
 {
     bool made = false;
     for (size_t i = 0; i < f->op_count; i++)
@@ -272,6 +293,7 @@ void wp__flush_settle(wp__flush *f, wp__part *part)
     wp__mutex_lock(&part->worker->mutex);
     part->writing -= f->count;
     for (size_t i = 0; i < f->count; i++) {
+        f->items[i]->group->writing--;
         if (f->written[i] == WP__NOT_KNOWN) /* to be looked up again */
             wp__list_push(&part->finished, f->items[i]);
         else
@@ -285,8 +307,7 @@ void wp__flush_settle(wp__flush *f, wp__part *part)
     for (size_t i = 0; i < f->count; i++)
         if (f->written[i] != WP__NOT_KNOWN)
             wp_delivery_free(f->items[i]); /* the list's reference */
-    if (made)
-        wp__pump_work_made(part);
+    return made;
 }
 
 /* Whether waiting for more outcomes would help no one. @locks mutex */

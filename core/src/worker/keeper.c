@@ -154,35 +154,6 @@ static void renewed(wp__part *part, const renewal *r, wp__finish_op *op, int64_t
     wp__part_count(part, WP_COUNTER_RENEWED, (int64_t)op->base.result_count);
 }
 
-static void close_keeper(wp__part *part)
-{
-    wp_conn *conn;
-    wp__mutex_lock(&part->worker->mutex);
-    conn = part->keeper_conn;
-    part->keeper_conn = NULL;
-    wp__mutex_unlock(&part->worker->mutex);
-    wp__conn_close(conn);
-}
-
-static wp_status connect_keeper(wp__part *part, wp_error **err)
-{
-    wp_conn *conn = NULL;
-    wp_status st;
-    if (wp__conn_is_sound(part->keeper_conn))
-        return WP_OK;
-    wp__mutex_lock(&part->worker->mutex);
-    conn = part->keeper_conn;
-    part->keeper_conn = NULL;
-    wp__mutex_unlock(&part->worker->mutex);
-    wp__conn_close(conn);
-    if ((st = wp__store_connect(&conn, part->store, WP__OPEN_WORKER, err)) != WP_OK)
-        return st;
-    wp__mutex_lock(&part->worker->mutex);
-    part->keeper_conn = conn;
-    wp__mutex_unlock(&part->worker->mutex);
-    return WP_OK;
-}
-
 /* Once a lease is over, its handler must be told: no answer is waited for longer. @locks mutex */
 static int64_t first_to_end(const renewal *r, int64_t now)
 {
@@ -198,7 +169,7 @@ static wp_status renew(wp__part *part, const renewal *r, wp_error **err)
     wp__finish_op op;
     int64_t sent_at = wp__worker_now(part->worker);
     int64_t give_up_at;
-    wp_status st = connect_keeper(part, err);
+    wp_status st = wp__part_connect(part, &part->keeper_conn, err);
     wp__mutex_lock(&part->worker->mutex);
     give_up_at = first_to_end(r, sent_at);
     wp__mutex_unlock(&part->worker->mutex);
@@ -290,7 +261,7 @@ static void *keeper_main(void *arg)
     while (!end) {
         while (look(part, &idle_at))
             continue;
-        close_keeper(part);
+        wp__part_close(part, &part->keeper_conn);
         wp__mutex_lock(&worker->mutex);
         end = may_end(part, wp__worker_now(worker), &idle_at); /* still, and nobody can miss it */
         if (end) {

@@ -20,6 +20,8 @@ wp_status wp__part_new(wp__part **out, wp_worker *worker, wp__place *place, wp_e
     part->heard_at = INT64_MIN / 2;
     wp_id_new(&part->owner);
     wp__cond_init(&part->keep, worker->clock);
+    wp__cond_init(&part->second_go, worker->clock);
+    wp__cond_init(&part->second_done, worker->clock);
     if ((st = wp__waiter_new(&part->waiter, worker->clock, err)) != WP_OK) {
         wp__part_unref(part);
         return st;
@@ -47,6 +49,8 @@ void wp__part_unref(wp__part *part)
     }
     wp__waiter_free(part->waiter);
     wp__cond_destroy(&part->keep);
+    wp__cond_destroy(&part->second_go);
+    wp__cond_destroy(&part->second_done);
     wp__place_unref(part->place);
     free(part);
 }
@@ -58,6 +62,31 @@ bool wp__part_is_ending(wp__part *part)
     ends = part->state == WP__STOPPING || part->state == WP__STOPPED;
     wp__mutex_unlock(&part->worker->mutex);
     return ends;
+}
+
+wp_status wp__part_connect(wp__part *part, wp_conn **slot, wp_error **err)
+{
+    wp_conn *conn = NULL;
+    wp_status st;
+    if (wp__conn_is_sound(*slot))
+        return WP_OK;
+    wp__part_close(part, slot);
+    if ((st = wp__store_connect(&conn, part->store, WP__OPEN_WORKER, err)) != WP_OK)
+        return st;
+    wp__mutex_lock(&part->worker->mutex);
+    *slot = conn;
+    wp__mutex_unlock(&part->worker->mutex);
+    return WP_OK;
+}
+
+void wp__part_close(wp__part *part, wp_conn **slot)
+{
+    wp_conn *conn;
+    wp__mutex_lock(&part->worker->mutex);
+    conn = *slot;
+    *slot = NULL;
+    wp__mutex_unlock(&part->worker->mutex);
+    wp__conn_close(conn);
 }
 
 void wp__part_count(wp__part *part, wp_counter counter, int64_t by)

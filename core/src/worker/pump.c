@@ -9,7 +9,6 @@
 
 enum {
     CLOCK_SET_GRACE_US = 5000000, /* for keepers to renew after the wall clock was set */
-    UNSURE_US = 5000000,          /* a server that lost its client may commit so much later */
     CHANNEL_TRUST_US = 30000000,  /* a channel that was heard is believed in for so long */
     CHANNEL_ANSWER_US = 1000000,  /* a signal that was not heard by then is not heard */
     CHANNEL_SILENT_MAX = 3,       /* so many in a row: connect and listen anew */
@@ -141,90 +140,21 @@ static wp_status connect_pump(wp__part *part, wp_error **err)
 
 void wp__pump_close(wp__part *part)
 {
-    wp_conn *conn;
     wp__waiter_watch_input(part->waiter, -1);
-    wp__mutex_lock(&part->worker->mutex);
-    conn = part->pump_conn;
-    part->pump_conn = NULL;
-    wp__mutex_unlock(&part->worker->mutex);
-    wp__conn_close(conn);
+    wp__part_close(part, &part->pump_conn);
 }
 
 /* ---- one transaction ---------------------------------------------------------------------- */
-
-/* Write outcomes and claim, together or each alone. */
-static wp_status exchange(wp__part *part, wp__flush *f, wp__claim_op *claim, wp_error **err)
-{
-    size_t count = f->op_count + (claim ? 1 : 0);
-    wp_op **ops = NULL;
-    wp_status st;
-    if (count == 1)
-        return wp__conn_run(part->pump_conn, claim ? &claim->base : &f->ops[0].base, err);
-    ops = calloc(count, sizeof(wp_op *));
-    if (!ops)
-        return wp__fail_nomem(err);
-    for (size_t i = 0; i < f->op_count; i++)
-        ops[i] = &f->ops[i].base;
-    if (claim)
-        ops[f->op_count] = &claim->base;
-    st = wp__conn_run_all(part->pump_conn, ops, count, err);
-    free(ops);
-    return st;
-}
 
 /* Flush what `f` holds, and claim up to `count` for `group` (NULL: none). */
 static wp_status transact(wp__part *part, wp__flush *f, wp__group *group, size_t count,
                           size_t *claimed, wp_error **err)
 {
-    wp__claim_op claim;
-    int64_t sent_at = wp__worker_now(part->worker);
-    wp_status looked_up = WP_OK;
-    wp_status kept = WP_OK;
-    wp_error *cause = NULL;
-    wp_status st = wp__flush_plan(f, part, &cause);
-    if (group)
-        wp__claims_init(&claim, part, group, count);
-    if (st == WP_OK && (f->op_count || group))
-        st = exchange(part, f, group ? &claim : NULL, &cause);
-    if (st != WP_OK) {
-        if (group && wp_error_outcome_unknown(cause))
-            part->unsure_until = wp__worker_now(part->worker) + UNSURE_US;
-        if (wp__flush_return(f, part, group != NULL, cause)) {
-            wp_error_free(cause);
-            cause = NULL;
-            st = WP_OK;
-        }
-    } else {
-        looked_up = wp__flush_look_up(f, part, &cause);
-        wp__flush_settle(f, part);
-        part->error_backoff_us = 0;
-        part->worked = true;
-    }
-    if (group && st == WP_OK) {
-        *claimed = claim.count + claim.aside.count + claim.waits.failed_count;
-        wp__claims_moved(group, &claim, count);
-        free(group->after_key);
-        group->after_key = claim.reached;
-        claim.reached = NULL;
-        wp__swept(&group->sweep_at, claim.since_us, sent_at, wp__worker_now(part->worker));
-        if (claim.now_us)
-            part->server_offset = claim.now_us - sent_at;
-        wp__part_count(part, WP_COUNTER_POLLS, 1);
-        wp__part_count(part, WP_COUNTER_CLAIMED, (int64_t)*claimed);
-        wp__part_count(part, WP_COUNTER_FAILED,
-                       (int64_t)(claim.aside.count + claim.waits.failed_count));
-        wp__waits_tell(&claim, part->worker->name);
-        if (claim.count)
-            WP__LOG(part->worker->log, WP_LOG_DEBUG, "claimed", WP__F_TEXT("StoreId", part->id),
-                    WP__F_TEXT("WorkerId", part->worker->name), WP__F_INT("Count", claim.count));
-        kept = wp__claims_take(part, group, &claim, sent_at, looked_up == WP_OK ? &cause : NULL);
-    }
-    if (group)
-        wp__op_fini(&claim.base);
-    wp__flush_free(f);
-    if (cause)
-        wp__error_move(err, cause);
-    return st != WP_OK ? st : looked_up != WP_OK ? looked_up : kept;
+    wp__exchange x = {0};
+    wp__exchange_prepare(&x, part, f, group, count);
+    wp__exchange_run(&x, part->pump_conn);
+    *claimed = x.claimed;
+    return wp__exchange_end(&x, err);
 }
 
 /* Every group polls now: a probe finds out what is due and when. */
@@ -334,7 +264,7 @@ static wp__group *choose_group(wp__part *part, int64_t now, size_t *count, int64
     wp__group *group = part->first_group;
     if (part->state != WP__RUNNING || part->alone || wp__claims_wait(part, now, deadline))
         return NULL;
-    if (part->suspicious && part->held && now < part->suspicious_until) {
+    if (part->suspicious && (part->held || part->claims) && now < part->suspicious_until) {
         if (part->suspicious_until < *deadline)
             *deadline = part->suspicious_until;
         return NULL;
@@ -408,6 +338,19 @@ static void claim_end(wp__part *part, wp__group *group, bool answered, size_t cl
         group_idle(part, group, now, INT64_MAX);
 }
 
+/* Note what came of what was handed to the second. */
+static wp_status collect_second(wp__part *part, wp_error **err)
+{
+    wp__exchange *x = &part->second_exchange;
+    wp_status st;
+    if (!wp__second_is_done(part))
+        return WP_OK;
+    st = wp__exchange_end(x, err);
+    claim_end(part, x->group, x->answered, x->claimed, x->count);
+    wp__second_free(part);
+    return st;
+}
+
 /* Do what is due; *deadline gets when there will be something to do without a signal. */
 static wp_status round_once(wp__part *part, int64_t *deadline, bool *did, wp_error **err)
 {
@@ -416,14 +359,20 @@ static wp_status round_once(wp__part *part, int64_t *deadline, bool *did, wp_err
     size_t count = 0;
     size_t claimed = 0;
     bool empty = false;
+    bool helps;
     int64_t now = wp__worker_now(part->worker);
     bool reconnected = !wp__conn_is_sound(part->pump_conn);
     wp_status st;
     *did = false;
-    if ((st = connect_pump(part, err)) != WP_OK)
+    if ((st = collect_second(part, err)) != WP_OK || (st = connect_pump(part, err)) != WP_OK)
         return st;
     if (reconnected)
         poll_now(part, now); /* it may be another file, and changes were not seen meanwhile */
+    if (now >= part->next_reap || (reconnected && part->unsure_until)) {
+        wp__second_wait(part); /* what it has is neither expired nor lost */
+        if ((st = collect_second(part, err)) != WP_OK)
+            return st;
+    }
     if (now >= part->next_reap &&
         ((st = write_finished(part, err)) != WP_OK || (st = maintain(part, now, err)) != WP_OK))
         return st;
@@ -448,11 +397,14 @@ static wp_status round_once(wp__part *part, int64_t *deadline, bool *did, wp_err
         no_place(group, now, deadline);
         group = NULL;
     }
+    helps = group && wp__second_would_help(part, group);
     if (wp__flush_is_due(part, now, deadline) || (group && part->finished.count))
         st = wp__flush_take(&f, part, err);
     wp__mutex_unlock(&part->worker->mutex);
     if (st == WP_OK && (f.count || group)) {
         *did = true;
+        if (helps && wp__second_take(part, &f, group, count))
+            return WP_OK;
         st = transact(part, &f, group, count, &claimed, err);
     }
     if (group)
@@ -529,7 +481,7 @@ static bool may_end(const wp__part *part)
     if (part->pump_exit)
         return true;
     return part->state != WP__RUNNING && part->out.count == 0 && part->ready.count == 0 &&
-           part->finished.count == 0;
+           part->finished.count == 0 && part->second_state == WP__SECOND_IDLE;
 }
 
 static bool ended(wp__part *part)
@@ -592,6 +544,8 @@ void *wp__pump_main(void *arg)
         if (!did)
             sleep_until(part, deadline);
     }
+    wp__second_end(part);
+    (void)collect_second(part, NULL);
     give_up_rest(part);
     wp__pump_close(part);
     if (part->listening)

@@ -78,16 +78,18 @@ size_t wp__share_wanted(const wp__group *group)
     const size_t whole = capacity(group);
     const size_t part = share(group, whole);
     size_t left = part;
+    /* what is being written needs no handler any more, what is being claimed will */
+    const size_t held = group->held - group->writing + group->asked;
     size_t batch = (size_t)group->lane->options.batch_size;
-    if (group->held >= left)
+    if (held >= left)
         return 0;
-    left -= group->held;
+    left -= held;
     if ((int64_t)batch > fit_in_memory(group))
         batch = fit_in_memory(group) > 0 ? (size_t)fit_in_memory(group) : 1;
     /* Wait for room for a whole batch, unless handlers would run dry. */
-    if (left < batch && group->held > group->out + (size_t)group->lane->options.concurrency / 2)
+    if (left < batch && held > group->out + (size_t)group->lane->options.concurrency / 2)
         return 0;
-    if (part < whole && left * 2 < part && group->held > group->out)
+    if (part < whole && left * 2 < part && held > group->out)
         return 0; /* of a small share, half at a time */
     return left < batch ? left : batch;
 }

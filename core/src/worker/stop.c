@@ -154,6 +154,8 @@ static void interrupt(wp__part *part)
         part->pump_conn->driver->interrupt(part->pump_conn);
     if (part->keeper_conn)
         part->keeper_conn->driver->interrupt(part->keeper_conn);
+    if (part->second_conn)
+        part->second_conn->driver->interrupt(part->second_conn);
     wp__waiter_signal(part->waiter);
     wp__cond_signal(&part->keep);
 }

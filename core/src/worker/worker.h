@@ -9,6 +9,8 @@
  *   claims.c    where its claims begin, what becomes of what they return
  *   reaping.c   leases that ran out
  *   flush.c     the outcomes that the pump writes
+ *   exchange.c  outcomes for messages, in one transaction
+ *   second.c    a third database thread, on servers while there is a backlog: exchanges, too
  *   cleaning.c  what was finished long ago
  *   jobs.c      makes the runs of jobs that are due
  *   recover.c   claims whose connection died before they were known
@@ -64,6 +66,8 @@ typedef struct wp__group {
     struct wp__part *part;
     size_t held;           /* claimed and not finished: ready and out */
     size_t out;            /* of them, with a handler */
+    size_t writing;        /* of them, with an outcome that is being written */
+    size_t asked;          /* in claims under way */
     int64_t service_us;    /* how long handlers take, smoothed; -1: not known yet */
     int64_t message_bytes; /* how large payloads are, smoothed */
     atomic_bool hungry;    /* look for work without waiting for the poll */
@@ -201,6 +205,52 @@ struct wp_worker {
     size_t busy;                        /* how many parts do, or would like to, hold something */
 };
 
+/* What came of an outcome. */
+typedef enum wp__written {
+    WP__LOST,      /* it changed nothing, and never did */
+    WP__WRITTEN,   /* now, or by an earlier try */
+    WP__APP_DONE,  /* the app's own transaction had acked it */
+    WP__NOT_KNOWN, /* it changed nothing, and why is not known yet */
+    WP__REFUSED    /* the database will not have it */
+} wp__written;
+
+/* The outcomes of one transaction. */
+typedef struct wp__flush {
+    wp_delivery **items;
+    size_t count;
+    wp__finish_op *ops;
+    size_t op_count;
+    size_t *op_of; /* item -> op */
+    wp__written *written;
+    const wp_error *refusal; /* of the only one, with WP__REFUSED */
+} wp__flush;
+
+/* Outcomes for messages, see exchange.c. */
+typedef struct wp__exchange {
+    wp__part *part;
+    wp__flush f;
+    wp__group *group; /* NULL: no claim */
+    size_t count;
+    wp__claim_op claim;
+    bool second; /* the pump makes claims of its own meanwhile */
+    /* what came of it */
+    wp_status status;
+    wp_error *error;
+    int64_t sent_at;
+    size_t taken;   /* to be handled */
+    size_t claimed; /* and those that were failed at once */
+    bool answered;  /* the transaction was committed */
+    bool unsure;    /* perhaps it was */
+    bool made;      /* there may be new work */
+    bool suspects;  /* some were found */
+} wp__exchange;
+
+typedef enum wp__second_state {
+    WP__SECOND_IDLE,
+    WP__SECOND_GIVEN, /* it has an exchange to run */
+    WP__SECOND_DONE   /* and the pump has not noted it yet */
+} wp__second_state;
+
 /* A worker's part for one store: what it holds of it, and the two threads that talk to its database.
  * Nothing of one part waits for the database of another. */
 struct wp__part {
@@ -224,12 +274,16 @@ struct wp__part {
     wp__list out;
     wp__list finished; /* not yet being written */
     size_t writing;    /* being written */
+    size_t claims;     /* under way */
     size_t alone;      /* so many of the first of `finished` are to be written one by one */
     wp__thread pump_thread, keeper_thread;
     bool pump_running, keeper_running;
     bool pump_exit, keeper_exit; /* the deadline has passed */
-    wp_conn *pump_conn, *keeper_conn;
-    wp__cond keep;            /* the keeper's: something to look at */
+    wp_conn *pump_conn, *keeper_conn, *second_conn;
+    wp__cond keep; /* the keeper's: something to look at */
+    wp__cond second_go, second_done;
+    wp__second_state second_state;
+    bool second_exit;
     wp__group *suspicious;    /* has suspects to claim, one alone */
     int64_t suspicious_until; /* until then it waits for all that is held to be finished */
     wp_delivery *suspect;     /* held alone; NULL: none */
@@ -251,8 +305,10 @@ struct wp__part {
     bool listening;
 
     /* the pump's own */
-    bool watching; /* a wake-up channel is live */
-    bool listens;  /* it is one of the database's, by the pump's connection */
+    wp__thread second_thread;     /* started when it is needed first */
+    wp__exchange second_exchange; /* the second's while it is given */
+    bool watching;                /* a wake-up channel is live */
+    bool listens;                 /* it is one of the database's, by the pump's connection */
     int64_t change_number;
     int64_t recheck_us; /* a change was announced and not seen yet: look again after this */
     int64_t recheck_at;
@@ -302,6 +358,10 @@ void wp__part_unref(wp__part *part);
 /* It claims no more, or never again. */
 bool wp__part_is_ending(wp__part *part);
 void wp__part_count(wp__part *part, wp_counter counter, int64_t by);
+/* Open one of its connections, *slot, unless it is sound; and close it. wp_worker_stop() may want to
+ * interrupt it. */
+wp_status wp__part_connect(wp__part *part, wp_conn **slot, wp_error **err);
+void wp__part_close(wp__part *part, wp_conn **slot);
 /* Make a group of each lane. @locks mutex */
 wp_status wp__part_plan(wp__part *part, wp_error **err);
 /* Start the pump. @locks mutex */
@@ -368,25 +428,6 @@ void *wp__dispatch_self(void);
 bool wp__dispatch_is_thread_of(const wp_worker *worker);
 
 /* ---- flush.c ---- */
-/* What came of an outcome. */
-typedef enum wp__written {
-    WP__LOST,      /* it changed nothing, and never did */
-    WP__WRITTEN,   /* now, or by an earlier try */
-    WP__APP_DONE,  /* the app's own transaction had acked it */
-    WP__NOT_KNOWN, /* it changed nothing, and why is not known yet */
-    WP__REFUSED    /* the database will not have it */
-} wp__written;
-
-/* The outcomes of one transaction. */
-typedef struct wp__flush {
-    wp_delivery **items;
-    size_t count;
-    wp__finish_op *ops;
-    size_t op_count;
-    size_t *op_of; /* item -> op */
-    wp__written *written;
-    const wp_error *refusal; /* of the only one, with WP__REFUSED */
-} wp__flush;
 /* Whether waiting for more outcomes would help no one; if not yet, *deadline comes no later than
  * when it will. @locks mutex */
 bool wp__flush_is_due(const wp__part *part, int64_t now, int64_t *deadline);
@@ -394,15 +435,19 @@ bool wp__flush_is_due(const wp__part *part, int64_t now, int64_t *deadline);
 wp_status wp__flush_take(wp__flush *f, wp__part *part, wp_error **err);
 /* Make operations of what was taken. */
 wp_status wp__flush_plan(wp__flush *f, wp__part *part, wp_error **err);
+/* Run them, and a claim (NULL: none) in the same transaction. */
+wp_status wp__flush_run(wp__flush *f, wp_conn *conn, wp_op *claim, wp_error **err);
 /* They have run: look up those that changed nothing though they may count: acked by the app, or
  * written by an earlier try. */
-wp_status wp__flush_look_up(wp__flush *f, wp__part *part, wp_error **err);
-/* Then count, log, and settle the deliveries; put those back that could not be looked up. */
-void wp__flush_settle(wp__flush *f, wp__part *part);
+wp_status wp__flush_look_up(wp__flush *f, wp__part *part, wp_conn *conn, wp_error **err);
+/* Then count, log, and settle the deliveries; put those back that could not be looked up. True: there
+ * may be new work. */
+bool wp__flush_settle(wp__flush *f, wp__part *part);
 /* They have not run, or perhaps they have: put the outcomes back, to be tried again; one by one if the
- * database refuses what they say. One that was refused alone (not with a claim) is settled as such: its
+ * database refuses what they say. One that was refused `alone`, with no claim, is settled as such: its
  * lease lapses. True: that was done. */
-bool wp__flush_return(wp__flush *f, wp__part *part, bool claims, const wp_error *cause);
+bool wp__flush_return(wp__flush *f, wp__part *part, wp_conn *conn, bool alone,
+                      const wp_error *cause);
 void wp__flush_free(wp__flush *f);
 
 /* ---- pump.c ---- */
@@ -423,12 +468,11 @@ int64_t wp__claims_since(const wp__group *group, int64_t now);
 /* A statement that began to look at `since_us` at the time `start` is done: when is the next sweep? */
 void wp__swept(int64_t *sweep_at, int64_t since_us, int64_t start, int64_t now);
 void wp__claims_init(wp__claim_op *op, wp__part *part, const wp__group *group, size_t count);
-/* What a claim tells of the rows that are left. */
-void wp__claims_moved(wp__group *group, const wp__claim_op *claim, size_t asked);
+/* What a claim of `count` messages tells of the rows that are left. */
+void wp__claims_moved(wp__group *group, const wp__claim_op *claim, size_t count, size_t asked);
 /* Make deliveries of what was claimed. All of it goes back if there is nobody to keep it, or the part was
  * stopped meanwhile. */
-wp_status wp__claims_take(wp__part *part, wp__group *group, wp__claim_op *op, int64_t sent_at,
-                          wp_error **err);
+wp_status wp__claims_take(wp__exchange *x, wp_error **err);
 /* A suspect runs alone at present; *deadline comes no later than when its time is over. @locks mutex */
 bool wp__claims_wait(wp__part *part, int64_t now, int64_t *deadline);
 
@@ -461,6 +505,28 @@ wp_status wp__recover_claims(wp__part *part, wp_error **err);
 wp_status wp__jobs_tick(wp__part *part, int64_t now, int64_t *deadline, wp_error **err);
 /* Cancel the deliveries of runs that are asked to end. */
 wp_status wp__jobs_pass_cancels(wp__part *part, wp_error **err);
+
+/* ---- exchange.c ---- */
+/* Take over `f`, and claim up to `count` for `group` (NULL: none). On the pump's thread. *x is zeroed. */
+void wp__exchange_prepare(wp__exchange *x, wp__part *part, wp__flush *f, wp__group *group,
+                          size_t count);
+/* Do it, and hand out what was claimed; unless x->status says that it cannot be done. On any thread. */
+void wp__exchange_run(wp__exchange *x, wp_conn *conn);
+/* Note what came of it. On the pump's thread. */
+wp_status wp__exchange_end(wp__exchange *x, wp_error **err);
+
+/* ---- second.c ---- all but the second itself are on the pump's thread */
+/* Whether it is better to hand an exchange for the group to the second. @locks mutex */
+bool wp__second_would_help(const wp__part *part, const wp__group *group);
+/* Hand it over. False: that was not possible. */
+bool wp__second_take(wp__part *part, wp__flush *f, wp__group *group, size_t count);
+/* Whether it is done, and its result is to be noted; and that this was noted. */
+bool wp__second_is_done(wp__part *part);
+void wp__second_free(wp__part *part);
+/* Wait until it is not under way. */
+void wp__second_wait(wp__part *part);
+/* Wait for its end. */
+void wp__second_end(wp__part *part);
 
 /* ---- keeper.c ---- */
 /* See to it that it runs: from now on something is held. @locks mutex */
