@@ -64,11 +64,11 @@ type HeldError struct {
 }
 
 func (e *HeldError) Error() string {
-	by := ""
-	if e.Holder.Owner != "" {
-		by = fmt.Sprintf(" by %q", e.Holder.Owner)
+	if e.Holder.Owner == "" {
+		return fmt.Sprintf("waypost: %q has %d holders of %d", e.Name, e.Holder.Holders, e.Holder.Limit)
 	}
-	return fmt.Sprintf("waypost: %q is held%s until %s", e.Name, by, e.Holder.Until.Format(time.RFC3339Nano))
+	return fmt.Sprintf("waypost: %q is held by %q until %s", e.Name, e.Holder.Owner,
+		e.Holder.Until.Format(time.RFC3339Nano))
 }
 
 // Unwrap gives ErrTimeout, and what ended the context of the wait.
@@ -253,10 +253,13 @@ func ownerOf(options []HoldOption) string {
 }
 
 // Run holds it while work runs, once, and releases it then. It waits for whoever has it until ctx is
-// done. The context of work is done when the lease is lost (its cause is ErrLeaseLost) or ctx is done.
-// It returns what work returned, joined with ErrLeaseLost if the lease was lost before it returned.
+// done. The context of work is done when the lease is lost (its cause is ErrLeaseLost) or ctx is done (its
+// cause is that of ctx): context.Cause tells, ctx.Err is context.Canceled in either case. Run returns what work returned, joined with ErrLeaseLost if the lease was lost before it returned.
 func (l leases) Run(ctx context.Context, name string, duration time.Duration,
 	work func(ctx context.Context, lease *Lease) error, options ...HoldOption) error {
+	if work == nil {
+		return failure(ErrArgument, "work is nil")
+	}
 	lease, err := l.Hold(ctx, name, duration, options...)
 	if err != nil {
 		return err
@@ -277,6 +280,9 @@ func (l leases) Run(ctx context.Context, name string, duration time.Duration,
 // lead. Lead waits for it, and returns what it returned.
 func (l Leases) Lead(ctx context.Context, name string, duration time.Duration,
 	work func(ctx context.Context, lease *Lease) error, options ...HoldOption) error {
+	if work == nil {
+		return failure(ErrArgument, "work is nil")
+	}
 	for {
 		lease, err := l.hold(ctx, name, duration, true, options)
 		if err != nil {

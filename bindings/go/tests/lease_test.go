@@ -221,6 +221,17 @@ func TestHoldWaitsAndSaysWhoHasIt(t *testing.T) {
 	must(0, second.Release(ctx))
 }
 
+// proves: LSE-001, SEM-001
+func TestLeaseErrorsSayWhatIsWrong(t *testing.T) {
+	b := newBed(t)
+	fails(t, b.leases().Run(ctx, "l", time.Second, nil), waypost.ErrArgument)
+	fails(t, b.leases().Lead(ctx, "l", time.Second, nil), waypost.ErrArgument)
+	must(0, b.store.Semaphores().SetLimit(ctx, nil, "s", 0))
+	_, err := b.store.Semaphores().TryHold(ctx, "s", time.Second)
+	fails(t, err, waypost.ErrTimeout)
+	equal(t, err.Error(), `waypost: "s" has 0 holders of 0`)
+}
+
 // scenario: LEA-006
 // proves: LSE-006, LSE-003
 func TestLeaseIsRenewedByHandAndReleasedAfterRun(t *testing.T) {
@@ -268,6 +279,8 @@ func TestLeaseIsRenewedByHandAndReleasedAfterRun(t *testing.T) {
 	equal(t, must(b.leases().Acquire(ctx, nil, "panics", "you", time.Second)).Granted, true)
 }
 
+func idle(context.Context, *waypost.Lease) error { return nil }
+
 // scenario: LEA-009
 // proves: LSE-004, LSE-005
 func TestLeaderBeginsAnewAfterALossAndEndsAsItsWork(t *testing.T) {
@@ -311,7 +324,7 @@ func TestLeaderBeginsAnewAfterALossAndEndsAsItsWork(t *testing.T) {
 	equal(t, b.acquire(nil, "you").Granted, true)
 	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 	defer cancel()
-	fails(t, lead(short, nil), waypost.ErrTimeout)
+	fails(t, lead(short, idle), waypost.ErrTimeout)
 }
 
 // scenario: LEA-009
@@ -327,7 +340,7 @@ func TestLeaderWaitsOutErrorsThatMayPass(t *testing.T) {
 	b.exec(conn, lock[b.store.Engine()])
 	short, cancel := context.WithCancel(ctx)
 	go func() { <-failing.seen; cancel() }()
-	err := store.Leases().Lead(short, "l", time.Minute, nil)
+	err := store.Leases().Lead(short, "l", time.Minute, idle)
 	fails(t, err, waypost.ErrUnavailable)
 	fails(t, err, context.Canceled)
 	_, err = store.Leases().Hold(ctx, "l", time.Minute)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import gc
 import logging
 import threading
 from datetime import timedelta
-from typing import Any, Callable, List
+from typing import Any, Callable, List, Optional
 
 import pytest
 from conftest import NOW, App, connect_async, in_transaction, until, wait
@@ -218,6 +219,50 @@ def test_run_while_leader__waits_out_errors_that_may_pass(
     errors.append(waypost.UnavailableError("busy"))
     with pytest.raises(waypost.UnavailableError):
         lease.acquire()
+
+
+# proves: LSE-004
+@pytest.mark.filterwarnings("ignore:lease 'n' was forgotten:ResourceWarning")
+def test_lease__forgotten__is_released(app: App) -> None:
+    lease: Optional[waypost.Lease] = app.store.lease("n", on_lost=lambda lost: None)
+    assert lease is not None
+    lease.acquire()
+    lease = None
+    gc.collect()
+    app.store.lease("n", wait=60).acquire()
+
+
+def test_lease__released__still_tells_its_fence(app: App) -> None:
+    lease = app.store.lease("n", owner="me")
+    with pytest.raises(waypost.StateError, match="not acquired"):
+        lease.fence
+    with lease:
+        fence = lease.fence
+    assert (lease.fence, lease.owner) == (fence, "me")
+
+
+def test_lease__refused__tells_the_holder(app: App) -> None:
+    with app.store.lease("n", owner="me"), pytest.raises(waypost.TimeoutError) as refused:
+        app.store.lease("n").acquire()
+    assert refused.value.holder is not None and refused.value.holder.owner == "me"
+
+
+def test_lease__bad_arguments__are_named_at_once(app: App) -> None:
+    bad: Any
+    for bad in ({"name": 5}, {"owner": 5}, {"on_lost": 5}, {"seconds": "30"}):
+        with pytest.raises(waypost.ArgumentError, match=next(iter(bad))):
+            app.store.lease(**{"name": "n", **bad})
+    with pytest.raises(waypost.RangeError, match="wait is -1"):
+        app.store.lease("n", wait=-1)
+    work: Any = 5
+    with pytest.raises(waypost.ArgumentError, match="work must be callable"):
+        app.store.lease("n").run_while_leader(work)
+    with pytest.raises(waypost.ArgumentError, match="work must be callable"):
+        asyncio.run(app.store.lease("n").run_while_leader_async(work))
+    with pytest.raises(waypost.ArgumentError, match="stop must be"):
+        app.store.lease("n").run_while_leader(lambda lease: None, stop=work)
+    with pytest.raises(waypost.NotFoundError):
+        app.store.leases.get("n")  # nobody has tried
 
 
 # proves: LSE-007

@@ -48,6 +48,11 @@ def name_text(name: str, value: object) -> bytes:
     return encoded
 
 
+def callback(name: str, value: object) -> None:
+    if not callable(value):
+        raise ArgumentError(f"{name} must be callable, not {type(value).__name__}")
+
+
 def integer(name: str, value: object) -> int:
     """A whole number that C has room for."""
     if isinstance(value, bool) or not isinstance(value, int):

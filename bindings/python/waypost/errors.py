@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import builtins
 from datetime import datetime, timedelta
-from typing import Optional, Union
+from typing import TYPE_CHECKING, Optional, Union
+
+if TYPE_CHECKING:
+    from waypost.message import LeaseInfo
 
 
 class Error(Exception):
@@ -90,6 +93,8 @@ class TimeoutError(Error, builtins.TimeoutError):
     #: Where a lease was refused: the database's time, and when the lease of its holder ends.
     now: Optional[datetime] = None
     held_until: Optional[datetime] = None
+    #: Likewise: a LeaseInfo of whoever has it; of a semaphore its `limit` and `holders`.
+    holder: Optional[LeaseInfo] = None
 
 
 class StoppedError(Error):

@@ -7,16 +7,18 @@ import functools
 import itertools
 import threading
 import time
+import warnings
+import weakref
 from dataclasses import dataclass
 from datetime import timedelta
 from types import TracebackType
 from typing import Awaitable, Callable, Optional, Tuple, Type, TypeVar, Union
 
 from waypost import _handle
-from waypost._lease_watch import Turn, Watcher
+from waypost._lease_watch import Name, Turn, Watcher
 from waypost._log import LOGGER
-from waypost._text import Duration, integer, name_text, optional_ms, to_ms
-from waypost.errors import Error, LeaseLostError, RangeError, StateError
+from waypost._text import Duration, callback, integer, name_text, optional_ms, to_ms
+from waypost.errors import ArgumentError, Error, LeaseLostError, RangeError, StateError
 from waypost.message import LeaseInfo
 from waypost.queue import Call
 
@@ -36,7 +38,8 @@ class _Trial:
 class Lease:
     """One holder's lease, or slot of a semaphore. Thread-safe. See Store.lease().
 
-    It can be acquired again after it was released or lost, with a new fence.
+    It can be acquired again after it was released or lost, with a new fence. One that is forgotten while it
+    is held is released some time after it was collected, with a ResourceWarning.
     """
 
     def __init__(
@@ -50,14 +53,23 @@ class Lease:
         owner: Optional[str],
         on_lost: Optional[Callable[[Lease], None]],
     ) -> None:
+        name_text("name", name)
+        if owner is not None:
+            name_text("owner", owner)
+        if on_lost is not None:
+            callback("on_lost", on_lost)
         self._store = store
         self._watcher = watcher
         self._shared = shared
         self._duration_ms = to_ms("seconds", seconds)
         self._wait_ms = optional_ms("wait", wait)
+        if self._wait_ms is not None and self._wait_ms < 0:
+            raise RangeError(f"wait is {wait}: 0 or more, or None for ever")
         self._owner = owner
         self._on_lost = on_lost
         self._handle: Optional[_handle.Lease] = None
+        self._last: Optional[_handle.Lease] = None  # perhaps closed
+        self._forgotten: Optional[weakref.finalize] = None
         self._lost_task: Optional[asyncio.Event] = None
         self._trying = threading.Lock()
         self.name = name
@@ -72,15 +84,21 @@ class Lease:
         return handle
 
     @property
+    def _acquired(self) -> _handle.Lease:
+        if self._last is None:
+            raise StateError("the lease was not acquired")
+        return self._last
+
+    @property
     def fence(self) -> int:
-        """The number of this acquisition: greater than that of every earlier one of the name. Send it
+        """The number of the last acquisition: greater than that of every earlier one of the name. Send it
         along with each write, and have the receiver refuse a smaller one than it has seen."""
-        return self._held.fence
+        return self._acquired.fence
 
     @property
     def owner(self) -> str:
-        """Who holds it."""
-        return self._held.owner
+        """Who holds it, or has held it."""
+        return self._acquired.owner
 
     @property
     def held(self) -> bool:
@@ -183,8 +201,13 @@ class Lease:
                 return pause if deadline is None else min(pause, deadline - now)
             self.lost = threading.Event()
             self._lost_task = trial.lost_task
-            self._handle = trial.handle = handle
-            tell = functools.partial(self._tell, self.lost, trial.loop, trial.lost_task)
+            self._handle = self._last = trial.handle = handle
+            key = (self._shared, self.name)
+            self._forgotten = weakref.finalize(self, _forgotten, handle, self._watcher, key)
+            self._forgotten.atexit = False
+            tell = functools.partial(
+                _tell, weakref.ref(self), self.lost, trial.loop, trial.lost_task
+            )
             self._watcher.add(handle, self._store, tell)
             return None
 
@@ -211,12 +234,9 @@ class Lease:
         """Free it for others. Does nothing if it is not held, or is lost."""
         handle, self._handle = self._handle, None
         if handle is not None:
-            self._watcher.remove(handle)
-            try:
-                handle.end()
-            finally:
-                handle.close()
-                self._watcher.turns.next((self._shared, self.name))
+            if self._forgotten is not None:
+                self._forgotten.detach()
+            _release(handle, self._watcher, (self._shared, self.name))
 
     def _leave(self) -> None:
         """Release it where no error may take the place of what the app has done."""
@@ -230,24 +250,6 @@ class Lease:
         if self._lost_task is None:
             raise StateError("the lease was not acquired by acquire_async()")
         await self._lost_task.wait()
-
-    def _tell(
-        self,
-        lost: threading.Event,
-        loop: Optional[asyncio.AbstractEventLoop],
-        lost_task: Optional[asyncio.Event],
-    ) -> None:
-        lost.set()
-        if loop is not None and lost_task is not None:
-            try:
-                loop.call_soon_threadsafe(lost_task.set)
-            except RuntimeError:  # the loop was closed
-                pass
-        if self._on_lost is not None:
-            try:
-                self._on_lost(self)
-            except Exception:
-                LOGGER.exception("the callback of a lost lease failed")
 
     def run_while_leader(
         self, work: Callable[[Lease], T], *, stop: Optional[threading.Event] = None
@@ -265,6 +267,9 @@ class Lease:
 
         Returns what the work did; None: it was stopped. TimeoutError: another one leads.
         """
+        callback("work", work)
+        if stop is not None and not hasattr(stop, "is_set"):
+            raise ArgumentError(f"stop must be a threading.Event, not {type(stop).__name__}")
         while self._acquire(True, stop):
             try:
                 result = work(self)
@@ -280,6 +285,7 @@ class Lease:
     async def run_while_leader_async(self, work: Callable[[Lease], Awaitable[T]]) -> T:
         """The same with a coroutine function, which is cancelled when the lease is lost, and when this call
         is cancelled."""
+        callback("work", work)
         while True:
             await self._acquire_async(True)
             try:
@@ -334,6 +340,51 @@ class Lease:
         traceback: Optional[TracebackType],
     ) -> None:
         await _on_thread(self._leave)
+
+
+def _release(handle: _handle.Lease, watcher: Watcher, name: Name) -> None:
+    watcher.remove(handle)
+    try:
+        handle.end()
+    finally:
+        handle.close()
+        watcher.turns.next(name)
+
+
+def _forgotten(handle: _handle.Lease, watcher: Watcher, name: Name) -> None:
+    """Its Lease was collected; a finalizer must not wait for the database."""
+    warnings.warn(f"lease {name[1]!r} was forgotten while it was held", ResourceWarning, 2)
+    threading.Thread(
+        target=_release_forgotten, args=(handle, watcher, name), name="waypost-forgotten", daemon=True
+    ).start()
+
+
+def _release_forgotten(handle: _handle.Lease, watcher: Watcher, name: Name) -> None:
+    try:
+        _release(handle, watcher, name)
+    except Error as error:
+        LOGGER.warning("lease %r could not be released, it expires: %s", name[1], error)
+
+
+def _tell(
+    lease: weakref.ref[Lease],
+    lost: threading.Event,
+    loop: Optional[asyncio.AbstractEventLoop],
+    lost_task: Optional[asyncio.Event],
+) -> None:
+    """It is lost. Whoever waits to be told does not keep it."""
+    lost.set()
+    if loop is not None and lost_task is not None:
+        try:
+            loop.call_soon_threadsafe(lost_task.set)
+        except RuntimeError:  # the loop was closed
+            pass
+    kept = lease()
+    if kept is not None and kept._on_lost is not None:
+        try:
+            kept._on_lost(kept)
+        except Exception:
+            LOGGER.exception("the callback of a lost lease failed")
 
 
 async def _on_thread(work: Callable[[], T]) -> T:

@@ -187,8 +187,8 @@ class Store:
                 while lease.held: step(lease.fence)
 
         seconds   how long it lasts unless renewed: 0.1 s to a day
-        wait      how long to wait for another holder, None: for ever; then TimeoutError, whose `now` and
-                  `held_until` are the database's time and the end of the holder's lease
+        wait      how long to wait for another holder, 0: not at all, None: for ever; then TimeoutError, whose
+                  `holder` tells who has it, and until when
         owner     who holds it; None: this lease alone
         on_lost   called once, on a thread of Waypost's, when it is lost
         """

@@ -136,8 +136,8 @@ public sealed class LeaseHeldException : TimeoutException
 {
     internal LeaseHeldException(string name, LeaseInfo holder)
         : base(holder.Owner.Length > 0
-                   ? $"{name} is held by {holder.Owner} until {holder.UntilUtc:O}"
-                   : $"{name} has {holder.Holders} holders of {holder.Limit}") =>
+                   ? $"\"{name}\" is held by {holder.Owner} until {holder.UntilUtc:O}"
+                   : $"\"{name}\" has {holder.Holders} holders of {holder.Limit}") =>
         Holder = holder;
 
     /// <summary>Who has it, and until when.</summary>

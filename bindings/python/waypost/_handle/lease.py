@@ -81,8 +81,8 @@ def hold(
             0,
         )
     except errors.TimeoutError as error:
-        error.now = from_us(lib.wp_lease_info_now_us(refused[0]))
-        error.held_until = from_us(lib.wp_lease_info_until_us(refused[0]))
+        error.holder = _read(refused[0])
+        error.now, error.held_until = error.holder.now, error.holder.until
         return Refused(error, int(lib.wp_lease_retry_ms(refused[0], attempt)))
     finally:
         lib.wp_lease_info_free(refused[0])
@@ -109,20 +109,23 @@ def counters(store: Store) -> Dict[str, int]:
 # ---- calls: one statement each --------------------------------------------------------------
 
 
+def _read(info: Any) -> LeaseInfo:
+    return LeaseInfo(
+        granted=bool(lib.wp_lease_info_granted(info)),
+        fence=lib.wp_lease_info_fence(info),
+        until=from_us(lib.wp_lease_info_until_us(info)),
+        now=from_us(lib.wp_lease_info_now_us(info)),
+        owner=text_of(lib.wp_lease_info_owner(info)),
+        limit=lib.wp_lease_info_limit(info),
+        holders=lib.wp_lease_info_holders(info),
+    )
+
+
 def _info(out: Any) -> LeaseInfo:
-    info = out[0]
     try:
-        return LeaseInfo(
-            granted=bool(lib.wp_lease_info_granted(info)),
-            fence=lib.wp_lease_info_fence(info),
-            until=from_us(lib.wp_lease_info_until_us(info)),
-            now=from_us(lib.wp_lease_info_now_us(info)),
-            owner=text_of(lib.wp_lease_info_owner(info)),
-            limit=lib.wp_lease_info_limit(info),
-            holders=lib.wp_lease_info_holders(info),
-        )
+        return _read(out[0])
     finally:
-        lib.wp_lease_info_free(info)
+        lib.wp_lease_info_free(out[0])
 
 
 class Call:
