@@ -153,6 +153,12 @@ func (j Jobs) Put(ctx context.Context, job Job) error {
 	return j.put(&job)
 }
 
+// PutIn is Put in the app's transaction.
+func (j Jobs) PutIn(ctx context.Context, on Execer, job Job) error {
+	return executeOn(ctx, on, func() (*operation, error) { return j.putOp(&job) },
+		func(*operation) error { return nil })
+}
+
 // Register stores the jobs of one program's code: new ones are made, changed ones updated, and those
 // that it had and has no more are switched off, until they come again. One-time jobs, and those that
 // were stored by Put, stay as they are. registrar names the program.
@@ -172,12 +178,26 @@ func (j Jobs) Delete(ctx context.Context, name string) (bool, error) {
 	return j.delete(name)
 }
 
+// DeleteIn is Delete in the app's transaction.
+func (j Jobs) DeleteIn(ctx context.Context, on Execer, name string) (deleted bool, err error) {
+	err = executeOn(ctx, on, func() (*operation, error) { return j.deleteOp(name) },
+		func(op *operation) error { deleted = op.count() > 0; return nil })
+	return deleted, err
+}
+
 // Trigger makes one run now, also of a disabled job, and returns its id. ErrNotFound: no such job.
 func (j Jobs) Trigger(ctx context.Context, name string) (ID, error) {
 	if err := ctx.Err(); err != nil {
 		return ID{}, err
 	}
 	return j.trigger(name)
+}
+
+// TriggerIn is Trigger in the app's transaction: the run is there with its commit.
+func (j Jobs) TriggerIn(ctx context.Context, on Execer, name string) (run ID, err error) {
+	err = executeOn(ctx, on, func() (*operation, error) { return j.triggerOp(name) },
+		func(op *operation) (err error) { run, err = op.id(0); return err })
+	return run, err
 }
 
 // Enable lets a job go on that was disabled, with the first occurrence after now; a one-time job whose

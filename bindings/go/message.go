@@ -100,6 +100,7 @@ type Stats struct {
 	Done           int64
 	Failed         int64
 	OldestReadyAge time.Duration // since it was due
+	LeaseExpired   int64         // of those in progress: nobody has reaped them yet
 }
 
 // QueueStats are the numbers of all topics, and their sum (of the age, the greatest).

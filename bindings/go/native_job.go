@@ -93,6 +93,41 @@ func (j Jobs) put(job *Job) error {
 	})
 }
 
+func (j Jobs) putOp(job *Job) (*operation, error) {
+	made, e := newJob(job)
+	if e != nil {
+		return nil, e
+	}
+	defer C.wp_job_free(made)
+	return j.store.operation(func(out **C.wp_op, store *C.wp_store, err **C.wp_error) C.wp_status {
+		return C.wp_job_put_op(out, store, made, err)
+	})
+}
+
+func (j Jobs) deleteOp(name string) (*operation, error) {
+	return j.opByName(name, func(out **C.wp_op, store *C.wp_store, name *C.char, err **C.wp_error) C.wp_status {
+		return C.wp_job_delete_op(out, store, name, err)
+	})
+}
+
+func (j Jobs) triggerOp(name string) (*operation, error) {
+	return j.opByName(name, func(out **C.wp_op, store *C.wp_store, name *C.char, err **C.wp_error) C.wp_status {
+		return C.wp_job_trigger_op(out, store, name, err)
+	})
+}
+
+func (j Jobs) opByName(name string, f func(out **C.wp_op, store *C.wp_store, name *C.char,
+	err **C.wp_error) C.wp_status) (*operation, error) {
+	if err := checkText("name", name); err != nil {
+		return nil, err
+	}
+	text := newText(name)
+	defer text.free()
+	return j.store.operation(func(out **C.wp_op, store *C.wp_store, err **C.wp_error) C.wp_status {
+		return f(out, store, text.ptr, err)
+	})
+}
+
 func (j Jobs) register(registrar string, jobs []Job) error {
 	if err := checkText("registrar", registrar); err != nil {
 		return err

@@ -45,8 +45,8 @@ static const queue_calls queues[] = {
                          wp_timer_fail, wp_timer_abandon, wp_timer_release, wp_timer_renew,
                          wp_timer_ack_op, wp_timer_reap, wp_timer_get, wp_timer_stats_read},
     [WP_SOURCE_JOB] = {NULL, NULL, wp_job_run_claim, wp_job_run_ack, wp_job_run_fail,
-                       wp_job_run_abandon, wp_job_run_release, wp_job_run_renew, NULL,
-                       wp_job_run_reap, NULL, wp_job_run_stats_read},
+                       wp_job_run_abandon, wp_job_run_release, wp_job_run_renew,
+                       wp_job_run_ack_op, wp_job_run_reap, NULL, wp_job_run_stats_read},
 };
 
 wp_status wpg_enqueue(wp_id *ids, int *duplicates, wp_source source, wp_store *store,

@@ -278,5 +278,6 @@ func statsOf(read func(C.wp_outbox_stat) int64) Stats {
 		Done:           read(C.WP_STAT_DONE),
 		Failed:         read(C.WP_STAT_FAILED),
 		OldestReadyAge: time.Duration(read(C.WP_STAT_OLDEST_READY_AGE_US)) * time.Microsecond,
+		LeaseExpired:   read(C.WP_STAT_LEASE_EXPIRED),
 	}
 }

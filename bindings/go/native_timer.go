@@ -42,6 +42,12 @@ func (t Timers) rescheduleOp(id ID, due time.Time) (*operation, error) {
 	})
 }
 
+func (t Timers) rescheduleInOp(id ID, delay time.Duration) (*operation, error) {
+	return t.store.operation(func(out **C.wp_op, store *C.wp_store, err **C.wp_error) C.wp_status {
+		return C.wp_timer_reschedule_in_op(out, store, id.c(), C.int64_t(toMS(delay)), err)
+	})
+}
+
 func freeTimers(list unsafe.Pointer) { C.wp_timers_free((*C.wp_timers)(list)) }
 
 func (t Timers) listAfter(correlationID string, before unsafe.Pointer, limit int) (*Page[Info], error) {

@@ -252,6 +252,7 @@ func (w *nativeWorker) countersBy(by func(*C.wp_worker, C.wp_counter) C.int64_t)
 		Polls:      read(C.WP_COUNTER_POLLS),
 		Wakes:      read(C.WP_COUNTER_WAKES),
 		Errors:     read(C.WP_COUNTER_ERRORS),
+		Cancelled:  read(C.WP_COUNTER_CANCELLED),
 	}
 }
 

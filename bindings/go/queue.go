@@ -67,12 +67,9 @@ func (q Queue) end(ctx context.Context, on Execer, e *ending) (int, error) {
 
 // Ack finishes messages as done, in the app's transaction if on is not nil, and returns how many
 // of them changed. worker is the name to record, or "". Like all that finish messages, it changes
-// only those that the owner still holds. Runs of jobs take no connection here: see Delivery.Complete.
+// only those that the owner still holds.
 func (q Queue) Ack(ctx context.Context, on Execer, owner ID, messages []Received,
 	worker string) (int, error) {
-	if on != nil && q.kind == JobKind {
-		return 0, failure(ErrArgument, "runs are not acked on a connection of the app's")
-	}
 	return q.end(ctx, on, &ending{how: toAck, owner: owner, messages: messages, text: worker})
 }
 

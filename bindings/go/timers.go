@@ -53,12 +53,16 @@ func (t Timers) Reschedule(ctx context.Context, on Execer, id ID, due time.Time)
 	return count > 0, err
 }
 
-// RescheduleIn is Reschedule with a time from the database's now on, in a transaction of its own.
-func (t Timers) RescheduleIn(ctx context.Context, id ID, delay time.Duration) (bool, error) {
+// RescheduleIn is Reschedule with a time from the database's now on.
+func (t Timers) RescheduleIn(ctx context.Context, on Execer, id ID, delay time.Duration) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	return t.rescheduleIn(id, delay)
+	if on == nil {
+		return t.rescheduleIn(id, delay)
+	}
+	count, err := changed(ctx, on, func() (*operation, error) { return t.rescheduleInOp(id, delay) })
+	return count > 0, err
 }
 
 // Get looks one timer up. ErrNotFound: there is none.

@@ -31,6 +31,7 @@ type Counters struct {
 	Polls      int64 // claims sent, empty ones too
 	Wakes      int64
 	Errors     int64 // database errors met
+	Cancelled  int64 // runs that were cancelled while they ran
 }
 
 func (c *Counters) add(more Counters) {
@@ -45,6 +46,7 @@ func (c *Counters) add(more Counters) {
 	c.Polls += more.Polls
 	c.Wakes += more.Wakes
 	c.Errors += more.Errors
+	c.Cancelled += more.Cancelled
 }
 
 // Worker claims what is due, hands it to handlers, and finishes it. It can run again after it was

@@ -24,15 +24,17 @@ typedef struct queue {
     wp_status (*release)(size_t *, wp_store *, wp_conn *, const wp_id *, const wp_id *,
                          const int64_t *, size_t, wp_error **);
     wp_status (*reap)(size_t *, wp_store *, wp_error **);
+    wp_status (*stats)(wp_outbox_stats **, wp_store *, int, wp_error **);
 } queue;
-static const queue queues[] = {{WP_SOURCE_OUTBOX, wp_outbox_claim, wp_outbox_ack, wp_outbox_abandon,
-                                wp_outbox_fail, wp_outbox_release, wp_outbox_reap},
-                               {WP_SOURCE_INBOX, wp_inbox_claim, wp_inbox_ack, wp_inbox_abandon,
-                                wp_inbox_fail, wp_inbox_release, wp_inbox_reap},
-                               {WP_SOURCE_TIMER, wp_timer_claim, wp_timer_ack, wp_timer_abandon,
-                                wp_timer_fail, wp_timer_release, wp_timer_reap},
-                               {WP_SOURCE_JOB, wp_job_run_claim, wp_job_run_ack, wp_job_run_abandon,
-                                wp_job_run_fail, wp_job_run_release, wp_job_run_reap}};
+static const queue queues[] = {
+    {WP_SOURCE_OUTBOX, wp_outbox_claim, wp_outbox_ack, wp_outbox_abandon, wp_outbox_fail,
+     wp_outbox_release, wp_outbox_reap, wp_outbox_stats_read},
+    {WP_SOURCE_INBOX, wp_inbox_claim, wp_inbox_ack, wp_inbox_abandon, wp_inbox_fail,
+     wp_inbox_release, wp_inbox_reap, wp_inbox_stats_read},
+    {WP_SOURCE_TIMER, wp_timer_claim, wp_timer_ack, wp_timer_abandon, wp_timer_fail,
+     wp_timer_release, wp_timer_reap, wp_timer_stats_read},
+    {WP_SOURCE_JOB, wp_job_run_claim, wp_job_run_ack, wp_job_run_abandon, wp_job_run_fail,
+     wp_job_run_release, wp_job_run_reap, wp_job_run_stats_read}};
 static const queue *const outbox = &queues[0];
 static const queue *const inbox = &queues[1];
 
@@ -176,6 +178,43 @@ static void test_claim__after_attempts_that_failed__says_why_the_last_one_did(vo
         wpt_advance_ms(b->clock, LONG_MS);
         claim_says(b, q, "lease expired");
         ack(b, q, &id);
+    }
+}
+
+static int64_t stat_of(bed *b, const queue *q, wp_outbox_stat stat)
+{
+    wp_outbox_stats *stats = NULL;
+    int64_t value;
+    WPT_OK(q->stats(&stats, b->store, 0, WPT_ERR));
+    value = wp_outbox_stats_total(stats, stat);
+    wp_outbox_stats_free(stats);
+    return value;
+}
+
+/* What is claimed by someone who died is told apart from what is being handled. */
+/* proves: JOB-015, OBX-049 */
+static void test_stats__of_claims_whose_lease_is_over__count_them(void **state)
+{
+    bed *b = *state;
+    for (size_t i = 0; i < WPT_COUNT(queues); i++) {
+        const queue *q = &queues[i];
+        const wp_id owner = wpt_owner(1);
+        wp_claim *claim = NULL;
+        (void)send(b, q, "m", "t");
+        (void)send(b, q, "n", "t");
+        assert_int_equal(stat_of(b, q, WP_STAT_LEASE_EXPIRED), 0);
+        WPT_OK(q->claim(&claim, b->store, &owner, NULL, 0, 1, 1000, WPT_ERR));
+        wp_claim_free(claim);
+        WPT_OK(q->claim(&claim, b->store, &owner, NULL, 0, 1, 60000, WPT_ERR));
+        wp_claim_free(claim);
+        wpt_advance_ms(b->clock, 999);
+        assert_int_equal(stat_of(b, q, WP_STAT_LEASE_EXPIRED), 0);
+        wpt_advance_ms(b->clock, 1);
+        assert_int_equal(stat_of(b, q, WP_STAT_LEASE_EXPIRED), 1);
+        assert_int_equal(stat_of(b, q, WP_STAT_IN_PROGRESS), 2);
+        WPT_OK(q->reap(NULL, b->store, WPT_ERR));
+        assert_int_equal(stat_of(b, q, WP_STAT_LEASE_EXPIRED), 0);
+        assert_int_equal(stat_of(b, q, WP_STAT_IN_PROGRESS), 1);
     }
 }
 
@@ -1039,6 +1078,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         BED_TEST(test_claim__after_attempts_that_failed__says_why_the_last_one_did),
+        BED_TEST(test_stats__of_claims_whose_lease_is_over__count_them),
         BED_TEST(test_dead__of_all_queues__are_one_list_by_when_they_died),
         BED_TEST(test_dead__of_all_queues__replayed_and_purged_by_one_limit_and_rate),
         BED_TEST(test_dead__listed_by_pages_and_filters__are_those_that_died),

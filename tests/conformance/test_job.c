@@ -567,6 +567,29 @@ static void test_schedule__after_the_clock_was_ahead__goes_on_from_now(void **st
     assert_int_equal(run_count(b, "daily"), 2);
 }
 
+/* Hosts' clocks differ a little: whoever is behind does not take a job back. */
+/* proves: JOB-005, JOB-006 */
+static void test_schedule__by_clocks_that_differ_a_little__leaves_the_job_alone(void **state)
+{
+    bed *b = *state;
+    put(b, job_of("j", "* * * * *"));
+    wpt_advance_ms(b->clock, MINUTE_MS);
+    assert_int_equal(schedule(b->store), 1);
+    for (int i = 0; i < 3; i++) {
+        WPT_OK(wp_clock_jump_us(b->clock, -WP_JOB_CLOCKS_DIFFER_US, WPT_ERR));
+        assert_int_equal(schedule(b->store), 0);
+        assert_int_equal(next_of(b, "j"), 2 * MINUTE_US);
+        WPT_OK(wp_clock_jump_us(b->clock, WP_JOB_CLOCKS_DIFFER_US, WPT_ERR));
+        assert_int_equal(schedule(b->store), 0);
+    }
+    WPT_OK(wp_clock_jump_us(b->clock, -WP_JOB_CLOCKS_DIFFER_US - 1, WPT_ERR));
+    assert_int_equal(schedule(b->store), 0);
+    assert_int_equal(next_of(b, "j"), MINUTE_US); /* that one was ahead */
+    WPT_OK(wp_clock_jump_us(b->clock, WP_JOB_CLOCKS_DIFFER_US + 1, WPT_ERR));
+    assert_int_equal(schedule(b->store), 0); /* it has had that run */
+    assert_int_equal(run_count(b, "j"), 1);
+}
+
 typedef struct scheduler {
     wp_store *store;
     wp_clock *clock;
@@ -643,6 +666,7 @@ static void test_schedule__ten_schedulers_with_clocks_that_differ__the_planned_r
 
 /* ---- in the app's transaction --------------------------------------------------------------- */
 
+/* scenario: RUN-012 */
 /* proves: JOB-001, JOB-009, BND-002 */
 static void test_lent__put_trigger_and_delete__count_with_the_apps_commit(void **state)
 {
@@ -1310,6 +1334,7 @@ int main(void)
         BED_TEST(test_misfire__after_an_hour__by_policy),
         BED_TEST(test_overlap__while_a_run_is_unfinished__by_policy),
         BED_TEST(test_schedule__after_the_clock_was_ahead__goes_on_from_now),
+        BED_TEST(test_schedule__by_clocks_that_differ_a_little__leaves_the_job_alone),
         BED_TEST(test_schedule__ten_schedulers_with_clocks_that_differ__the_planned_runs),
         BED_TEST(test_lent__put_trigger_and_delete__count_with_the_apps_commit),
         BED_TEST(test_run__claim_and_what_ends_it__as_in_the_outbox),

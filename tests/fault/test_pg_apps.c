@@ -283,6 +283,61 @@ static void test_marks__in_the_apps_transaction__are_announced(void **state)
     wp_store_close(store);
 }
 
+/* An ack by hand lets the next message of its ordering key go: workers hear of it with the app's commit, and
+ * of nothing else. Jobs that are put and triggered are told, too; what ends is not. */
+/* proves: WRK-002, BND-002 */
+static void test_acks_and_jobs__in_the_apps_transaction__are_announced(void **state)
+{
+    enum { ACK_KEYED, ACK_PLAIN, PUT, TRIGGER, DELETE, CALLS };
+    static const bool tells[CALLS] = {[ACK_KEYED] = true, [PUT] = true, [TRIGGER] = true};
+    pg_place *p = *state;
+    wp_store *store = fault_store(p->url, "store.signals=false");
+    wp_store *loud = fault_store(p->url, "");
+    const wp_id owner = wpt_owner(1);
+    wp_message *message = fault_message("t", "0");
+    wp_claim *claim = NULL;
+    wp_id ids[2];
+    wp_job *job = NULL;
+    MUST_OK(wp_outbox_enqueue(&ids[1], NULL, store, NULL, message, &must_err));
+    MUST_OK(wp_message_set_ordering_key(message, "k", &must_err));
+    MUST_OK(wp_outbox_enqueue(&ids[0], NULL, store, NULL, message, &must_err));
+    MUST_OK(wp_outbox_claim(&claim, store, &owner, NULL, 0, 9, 600000, &must_err));
+    assert_int_equal(wp_claim_count(claim), 2);
+    wp_claim_free(claim);
+    MUST_OK(wp_job_new(&job, "j", "t", "x", 1, &must_err));
+    MUST_OK(wp_job_set_schedule(job, "@yearly", NULL, &must_err));
+    for (int i = 0; i < CALLS; i++) {
+        PGconn *listener = wpt_pg_connect(p->url);
+        size_t changed = 1;
+        app a;
+        pg_exec(listener, "LISTEN \"%s\"", wp__store_channel(loud));
+        app_start(&a, p, loud, "BEGIN");
+        if (i == ACK_KEYED || i == ACK_PLAIN)
+            MUST_OK(
+                wp_outbox_ack(&changed, loud, a.conn, &owner, &ids[i], NULL, 1, NULL, &must_err));
+        else if (i == PUT)
+            MUST_OK(wp_job_put_in(loud, a.conn, job, &must_err));
+        else if (i == TRIGGER)
+            MUST_OK(wp_job_trigger_in(NULL, loud, a.conn, "j", &must_err));
+        else
+            MUST_OK(wp_job_delete_in(NULL, loud, a.conn, "j", &must_err));
+        assert_int_equal(changed, 1);
+        assert_false(was_told(listener));
+        pg_exec(a.pg, "COMMIT");
+        if (tells[i])
+            AWAIT(was_told(listener));
+        else /* what it had been told would be there with the answer */
+            pg_exec(listener, "SELECT 1");
+        assert_false(was_told(listener));
+        PQfinish(listener);
+        app_quit(&a);
+    }
+    wp_job_free(job);
+    wp_message_free(message);
+    wp_store_close(loud);
+    wp_store_close(store);
+}
+
 /* ---- ordering keys ------------------------------------------------------------------------ */
 
 enum { WRITERS = 4, KEYS = 3, EACH = FAULT_ROUNDS(150) };
@@ -480,6 +535,7 @@ static int suite(void)
         WITH_PG(test_worker__finished_rows_that_are_there__hold_up_nobody),
         WITH_PG(test_inbox__comes_again_with_a_delay__is_due_at_one_time),
         WITH_PG(test_marks__in_the_apps_transaction__are_announced),
+        WITH_PG(test_acks_and_jobs__in_the_apps_transaction__are_announced),
         WITH_PG(test_ordering__late_commits_and_retries__keys_stay_in_order),
         WITH_PG(test_deploy__16_processes_at_once__one_schema),
         WITH_PG(test_workers_killed__round_after_round__effects_happen_once),

@@ -311,6 +311,7 @@ static void test_op_feed__null_data__refused_unless_empty(void **state)
     REFUSE("data", wp_op_feed_bytes, op, NULL, 1);
     WPT_OK(wp_op_feed_text(op, NULL, 0, WPT_ERR));
     WPT_OK(wp_op_feed_bytes(op, NULL, 0, WPT_ERR));
+    WPT_OK(wp_op_feed_int64(op, 0, WPT_ERR));
     WPT_STATUS(wp_op_row(op, WPT_ERR), WP_E_DB);
     wp_op_free(op);
 }

@@ -314,11 +314,13 @@ static void test_ack_op__two_ids__resolved_then_finished(void **state)
     WPT_OK(wp_outbox_ack_op(&op, g->store, &owner, ids, claims, 3, "w", WPT_ERR));
     assert_true(next(op));
     int_param_is(op, "count", 3);
-    WPT_OK(wp_op_feed_int64(op, 2, WPT_ERR)); /* index, sequence number; in any order */
+    WPT_OK(wp_op_feed_int64(op, 2, WPT_ERR)); /* index, sequence number, ordered; as they come */
     WPT_OK(wp_op_feed_int64(op, 40, WPT_ERR));
+    WPT_OK(wp_op_feed_int64(op, 1, WPT_ERR));
     WPT_OK(wp_op_row(op, WPT_ERR));
     WPT_OK(wp_op_feed_int64(op, 0, WPT_ERR));
     WPT_OK(wp_op_feed_int64(op, 90, WPT_ERR));
+    WPT_OK(wp_op_feed_int64(op, 0, WPT_ERR));
     WPT_OK(wp_op_row(op, WPT_ERR));
     assert_true(next(op));
     text_param_is(op, "claims", "{\"40\":7,\"90\":5}"); /* ordered: one lock order for all */
@@ -361,6 +363,7 @@ static void test_ack_op__rows_that_were_not_asked_for__are_refused(void **state)
         assert_true(next(op));
         WPT_OK(wp_op_feed_int64(op, bad[i], WPT_ERR));
         WPT_OK(wp_op_feed_int64(op, 1, WPT_ERR));
+        WPT_OK(wp_op_feed_int64(op, 0, WPT_ERR));
         WPT_STATUS(wp_op_row(op, WPT_ERR), WP_E_INTERNAL);
         wp_op_free(op);
     }

@@ -4,6 +4,7 @@ package tests
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -431,8 +432,6 @@ func TestRunsAreListedPurgedAndClaimedByHand(t *testing.T) {
 	equal(t, m[0].Job, "j")
 	equal(t, must(b.runs().Release(ctx, owner, m)), 1)
 	m = b.claimRuns(owner)
-	_, err := b.runs().Ack(ctx, b.db, owner, m, "")
-	fails(t, err, waypost.ErrArgument)
 	equal(t, must(b.runs().Renew(ctx, owner, m, 2*time.Minute)), 1)
 	b.advance(time.Minute)
 	equal(t, must(b.runs().Reap(ctx)), 0)
@@ -449,6 +448,60 @@ func TestRunsAreListedPurgedAndClaimedByHand(t *testing.T) {
 	equal(t, []any{status(), must(b.runs().Get(ctx, id)).Error}, []any{waypost.RunFailed, "bad"})
 	equal(t, must(b.runs().Stats(ctx, true)).Total.Failed, 2)
 	fails(t, (&waypost.Delivery{}).SetOutput("x"), waypost.ErrState)
+}
+
+// scenario: RUN-012
+// proves: JOB-001..003, JOB-009, BND-002
+func TestJobsInTheAppsTransaction(t *testing.T) {
+	for _, commit := range []bool{false, true} {
+		b := newBed(t)
+		owner := waypost.NewID()
+		in := func(f func(tx *sql.Tx)) {
+			tx := b.begin()
+			f(tx)
+			if commit {
+				must(0, tx.Commit())
+			} else {
+				must(0, tx.Rollback())
+			}
+		}
+		names := func() (all []string) {
+			for _, job := range must(b.jobs().List(ctx, "", 10)) {
+				all = append(all, job.Name)
+			}
+			return all
+		}
+		b.put("old", waypost.Cron("@daily"))
+		must(b.jobs().Trigger(ctx, "old"))
+		want, count := []string{"old"}, 1
+		if commit {
+			want, count = []string{"new", "old"}, 2
+		}
+		in(func(tx *sql.Tx) {
+			must(0, b.jobs().PutIn(ctx, tx, waypost.NewJob("new", waypost.Cron("@daily"))))
+			must(b.jobs().TriggerIn(ctx, tx, "new"))
+		})
+		equal(t, names(), want)
+		runs := b.claimRuns(owner)
+		equal(t, len(runs), count)
+		in(func(tx *sql.Tx) { equal(t, must(b.runs().Ack(ctx, tx, owner, runs, "")), count) })
+		status := must(b.runs().Get(ctx, runs[0].ID)).Status
+		equal(t, status == waypost.RunSucceeded, commit)
+		in(func(tx *sql.Tx) {
+			equal(t, must(b.jobs().DeleteIn(ctx, tx, "old")), true)
+			equal(t, must(b.jobs().DeleteIn(ctx, tx, "old")), false)
+			_, err := b.jobs().TriggerIn(ctx, tx, "old")
+			fails(t, err, waypost.ErrNotFound)
+		})
+		equal(t, len(names()), 1)
+		fails(t, b.jobs().PutIn(ctx, nil, waypost.NewJob("x", waypost.Cron("@daily"))), waypost.ErrArgument)
+		made := must(b.timers().Schedule(ctx, nil, message("a", "1")))
+		in(func(tx *sql.Tx) {
+			equal(t, must(b.timers().RescheduleIn(ctx, tx, made.ID, time.Hour)), true)
+		})
+		moved := must(b.timers().Get(ctx, made.ID)).Message.Due.After(now)
+		equal(t, moved, commit)
+	}
 }
 
 // The handler of a run writes in the app's own transaction, which finishes the run.
@@ -488,7 +541,7 @@ func TestTimersJobsAndRunsOfAClosedStoreOrADoneContext(t *testing.T) {
 			"schedule":      func() error { _, err := timers.Schedule(ctx, b.db, timer("a", now)); return err },
 			"cancel":        func() error { _, err := timers.Cancel(ctx, nil, waypost.ID{}); return err },
 			"reschedule":    func() error { _, err := timers.Reschedule(ctx, b.db, waypost.ID{}, now); return err },
-			"reschedule in": func() error { _, err := timers.RescheduleIn(ctx, waypost.ID{}, 0); return err },
+			"reschedule in": func() error { _, err := timers.RescheduleIn(ctx, nil, waypost.ID{}, 0); return err },
 			"list timers":   func() error { _, err := timers.List(ctx, "", 1); return err },
 			"get timer":     func() error { _, err := timers.Get(ctx, waypost.ID{}); return err },
 			"put":           func() error { return jobs.Put(ctx, job) },

@@ -105,9 +105,9 @@ func TestTimerIsRescheduledLookedUpAndListed(t *testing.T) {
 	equal(t, must(b.timers().Reschedule(ctx, nil, ids[0], later)), true)
 	equal(t, must(b.timers().Get(ctx, ids[0])).Message.Due, later)
 	equal(t, must(b.timers().Reschedule(ctx, b.db, ids[0], now)), true)
-	equal(t, must(b.timers().RescheduleIn(ctx, ids[1], time.Minute)), true)
+	equal(t, must(b.timers().RescheduleIn(ctx, nil, ids[1], time.Minute)), true)
 	equal(t, must(b.timers().Get(ctx, ids[1])).NextAttempt, now.Add(time.Minute))
-	equal(t, must(b.timers().RescheduleIn(ctx, waypost.NewID(), 0)), false)
+	equal(t, must(b.timers().RescheduleIn(ctx, nil, waypost.NewID(), 0)), false)
 	equal(t, topicsOf(b.claimTimers()), []string{"a"})
 	equal(t, must(b.timers().Reschedule(ctx, nil, ids[0], later)), false)
 	for want, correlation := range map[string]string{"abcde": "", "ace": "odd", "bd": "even"} {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs and their runs: scenarios RUN-001 to RUN-011 of tests/conformance/scenarios.md."""
+"""Jobs and their runs: scenarios RUN-001 to RUN-012 of tests/conformance/scenarios.md."""
 from __future__ import annotations
 
 import asyncio
@@ -7,11 +7,12 @@ import logging
 import subprocess
 import sys
 import threading
+import uuid
 from datetime import timedelta
 from typing import Any, Callable, Dict, List, Optional
 
 import pytest
-from conftest import NOW, SECOND, App, until, wait
+from conftest import NOW, SECOND, App, connect_async, until, wait
 
 import waypost
 from waypost import (
@@ -797,3 +798,64 @@ def test_name_of_a_zone_may_be_a_zoneinfo(app: App) -> None:
     zone = zoneinfo.ZoneInfo("Europe/Vienna")
     app.store.jobs.put(Job("j", cron="0 3 * * *", tz=zone.key))
     assert app.store.jobs.get("j").tz == "Europe/Vienna"
+
+
+# scenario: RUN-012
+# proves: JOB-001..003, JOB-009, BND-002
+@pytest.mark.parametrize("commit", [False, True])
+def test_in_the_apps_transaction_they_are_there_with_its_commit_alone(
+    app: App, commit: bool
+) -> None:
+    jobs = app.store.jobs
+    connection = app.connect()
+
+    def end() -> None:
+        connection.commit() if commit else connection.rollback()
+
+    jobs.put(Job("old", cron="@daily"))
+    old = jobs.trigger("old")
+    jobs.put(Job("new", cron="@daily"), connection=connection)
+    run = jobs.trigger("new", connection=connection)
+    jobs.once("later", NOW + HOUR, connection=connection)
+    with pytest.raises(NotFoundError):
+        jobs.get("new")
+    end()
+    names = [job.name for job in jobs.list()]
+    assert names == (["later", "new", "old"] if commit else ["old"])
+    assert {one.id for one in runs(app)} == ({old, run} if commit else {old})
+    owner = waypost.new_id()
+    claim = jobs.runs.claim(owner)
+    assert jobs.runs.ack(owner, claim, connection=connection) == len(claim)
+    end()
+    status = RunStatus.SUCCEEDED if commit else RunStatus.RUNNING
+    assert {one.status for one in runs(app)} == {status}
+    assert jobs.delete("old", connection=connection)
+    assert not jobs.delete("other", connection=connection)
+    end()
+    assert ("old" in [job.name for job in jobs.list()]) is not commit
+    with pytest.raises(NotFoundError):
+        jobs.trigger("other", connection=connection)
+    connection.rollback()
+
+
+# scenario: RUN-012
+# proves: JOB-001..003, BND-002
+@pytest.mark.parametrize("on_connection", [False, True])
+def test_by_async_calls(app: App, on_connection: bool) -> None:
+    jobs = app.store.jobs
+
+    async def calls() -> uuid.UUID:
+        async with connect_async(app.url) as connection:
+            chosen = connection if on_connection else None
+            for name in ("a", "b"):
+                await jobs.put_async(Job(name, cron="@daily"), connection=chosen)
+            run = await jobs.trigger_async("a", connection=chosen)
+            assert await jobs.delete_async("b", connection=chosen)
+            assert not await jobs.delete_async("b", connection=chosen)
+            if on_connection:
+                assert len(jobs.list()) == 0
+                await connection.commit()
+            return run
+
+    assert [asyncio.run(calls())] == [run.id for run in runs(app)]
+    assert [job.name for job in jobs.list()] == ["a"]

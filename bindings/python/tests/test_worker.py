@@ -66,6 +66,13 @@ def test_handler_gets_the_whole_message_and_done_acks_it(app: App) -> None:
     assert worker.counters.claimed == worker.counters.acked == 1
 
 
+def test_names_of_workers_are_texts(app: App) -> None:
+    for option in ("name", "selection"):
+        bad: Any = {option: 5}
+        with pytest.raises(waypost.ArgumentError, match=f"{option} must be a str"):
+            app.store.worker(**bad)
+
+
 # scenario: WRK-102
 # proves: WRK-004, OBX-056
 def test_retry_with_delay_and_reason(app: App) -> None:

@@ -10,7 +10,7 @@ from waypost import _handle
 from waypost._text import Duration, Payload, to_ms
 from waypost.errors import ArgumentError
 from waypost.job import Job, JobInfo, JobRun
-from waypost.queue import Page, Queue, item_list, optional_name
+from waypost.queue import Call, Page, Queue, item_list, optional_name
 
 
 class Runs(Queue):
@@ -55,6 +55,9 @@ class Jobs:
     Workers that handle jobs (@worker.job(name)) see to it that due jobs get their runs, any number of
     workers at once: the database admits one run for each job and occurrence. What time it is, the
     database says. A schedule that is new or was changed never fires for the past.
+
+    With `connection` (as for Outbox.enqueue()) a call belongs to the app's transaction; without, what it
+    changes is committed when it returns.
     """
 
     def __init__(self, store: _handle.Store, owner: object) -> None:
@@ -68,7 +71,7 @@ class Jobs:
 
     # ---- change -----------------------------------------------------------------------------
 
-    def put(self, job: Job) -> None:
+    def put(self, job: Job, *, connection: Optional[object] = None) -> None:
         """Create the job, or update the one of its name. If its schedule changed it next fires at the
         first occurrence after now; otherwise what is due stays due. A job that an operator disabled
         stays so.
@@ -77,16 +80,34 @@ class Jobs:
         no such zone; RangeError: `at` is in the past; StateError: it is for one time, and there is a job
         of that name that has not ended.
         """
-        _handle.job.put(self._store, job)
+        self._put(job).run(connection)
+
+    async def put_async(self, job: Job, *, connection: Optional[object] = None) -> None:
+        """put() on an async connection; without one, on a thread."""
+        await self._put(job).run_async(connection)
+
+    def _put(self, job: Job) -> Call[None]:
+        return Call(
+            lambda: _handle.job.put(self._store, job),
+            lambda style: _handle.job.put_op(self._store, job, style),
+            lambda _: None,
+        )
 
     def once(
-        self, name: str, at: datetime, *, payload: Payload = "", topic: Optional[str] = None, **policy: Any
+        self,
+        name: str,
+        at: datetime,
+        *,
+        payload: Payload = "",
+        topic: Optional[str] = None,
+        connection: Optional[object] = None,
+        **policy: Any,
     ) -> None:
         """put() a job for one time: Job(name, topic, payload, at=at, ...). Its name is free again once it
         has ended."""
         if at is None:
             raise ArgumentError("at is None")
-        self.put(Job(name, topic, payload, at=at, **policy))
+        self.put(Job(name, topic, payload, at=at, **policy), connection=connection)
 
     def register(self, registrar: str, jobs: Iterable[Job]) -> None:
         """Store the jobs of one program's code: new ones are made, changed ones updated, and those that
@@ -95,15 +116,39 @@ class Jobs:
         @worker.job(name, cron=...) when they start."""
         _handle.job.register(self._store, registrar, item_list("jobs", "Job", jobs))
 
-    def delete(self, name: str) -> bool:
+    def delete(self, name: str, *, connection: Optional[object] = None) -> bool:
         """Delete the job and its pending runs; False: there is none. A running run finishes, but is not
         tried again; history stays."""
-        return _handle.job.delete(self._store, name)
+        return self._delete(name).run(connection)
 
-    def trigger(self, name: str) -> uuid.UUID:
+    async def delete_async(self, name: str, *, connection: Optional[object] = None) -> bool:
+        """delete() on an async connection; without one, on a thread."""
+        return await self._delete(name).run_async(connection)
+
+    def _delete(self, name: str) -> Call[bool]:
+        return Call(
+            lambda: _handle.job.delete(self._store, name),
+            lambda style: _handle.job.delete_op(self._store, name, style),
+            lambda operation: operation.result_count() == 1,
+        )
+
+    def trigger(self, name: str, *, connection: Optional[object] = None) -> uuid.UUID:
         """Make one run now, also of a disabled job, whatever the schedule says; returns its id.
         NotFoundError."""
-        return _handle.job.trigger(self._store, name)
+        return self._trigger(name).run(connection)
+
+    async def trigger_async(
+        self, name: str, *, connection: Optional[object] = None
+    ) -> uuid.UUID:
+        """trigger() on an async connection; without one, on a thread."""
+        return await self._trigger(name).run_async(connection)
+
+    def _trigger(self, name: str) -> Call[uuid.UUID]:
+        return Call(
+            lambda: _handle.job.trigger(self._store, name),
+            lambda style: _handle.job.trigger_op(self._store, name, style),
+            lambda operation: operation.results()[0][0],
+        )
 
     def disable(self, name: str) -> None:
         """Let a job have no more runs by its schedule, whatever is registered or put, until it is

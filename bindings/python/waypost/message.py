@@ -207,6 +207,8 @@ class Stats:
     failed: int = 0
     #: Age of the oldest claimable message, in seconds.
     oldest_ready_age: float = 0.0
+    #: Of those in progress, whose lease is over: nobody has reaped them yet.
+    lease_expired: int = 0
 
 
 @dataclass(frozen=True)

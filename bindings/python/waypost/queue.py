@@ -266,10 +266,38 @@ class Queue(AllQueues):
         )
         return Claim(owner, tuple(messages))
 
-    def ack(self, owner: uuid.UUID, messages: Claimed, *, worker: Optional[str] = None) -> int:
+    def ack(
+        self,
+        owner: uuid.UUID,
+        messages: Claimed,
+        *,
+        worker: Optional[str] = None,
+        connection: Optional[object] = None,
+    ) -> int:
         """Finish messages as done; returns how many changed. Those that `owner` does not hold
-        any more do not."""
-        return self._finish("ack", owner, messages, optional_name("worker", worker))
+        any more do not. With `connection` it is part of the app's transaction."""
+        return self._ack(owner, messages, worker).run(connection)
+
+    async def ack_async(
+        self,
+        owner: uuid.UUID,
+        messages: Claimed,
+        *,
+        worker: Optional[str] = None,
+        connection: Optional[object] = None,
+    ) -> int:
+        """ack() on an async connection."""
+        return await self._ack(owner, messages, worker).run_async(connection)
+
+    def _ack(self, owner: uuid.UUID, messages: Claimed, worker: Optional[str]) -> Call[int]:
+        queue = self._handle
+        ids, claims = _claimed(messages)
+        name = optional_name("worker", worker)
+        return Call(
+            lambda: queue.finish("ack", owner, ids, claims, name),
+            lambda style: queue.finish_op("ack", owner, ids, claims, style, name),
+            _handle.Operation.result_count,
+        )
 
     def abandon(
         self,
@@ -320,40 +348,7 @@ class Queue(AllQueues):
 
 
 class MessageQueue(Queue):
-    """A queue whose messages are finished in the app's transaction, too, and looked up by id."""
-
-    def ack(
-        self,
-        owner: uuid.UUID,
-        messages: Claimed,
-        *,
-        worker: Optional[str] = None,
-        connection: Optional[object] = None,
-    ) -> int:
-        """Finish messages as done; returns how many changed. Those that `owner` does not hold
-        any more do not. With `connection` it is part of the app's transaction."""
-        return self._ack(owner, messages, worker).run(connection)
-
-    async def ack_async(
-        self,
-        owner: uuid.UUID,
-        messages: Claimed,
-        *,
-        worker: Optional[str] = None,
-        connection: Optional[object] = None,
-    ) -> int:
-        """ack() on an async connection."""
-        return await self._ack(owner, messages, worker).run_async(connection)
-
-    def _ack(self, owner: uuid.UUID, messages: Claimed, worker: Optional[str]) -> Call[int]:
-        queue = self._handle
-        ids, claims = _claimed(messages)
-        name = optional_name("worker", worker)
-        return Call(
-            lambda: queue.finish("ack", owner, ids, claims, name),
-            lambda style: queue.finish_op("ack", owner, ids, claims, style, name),
-            _handle.Operation.result_count,
-        )
+    """A queue whose messages are looked up by id."""
 
     def get(self, id: uuid.UUID) -> Info:
         """Look one message up; NotFoundError."""

@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Type, Union
 from waypost import _handle, _log
 from waypost.clock import ManualClock
 from waypost.config import Config, OptionValue, option_text
-from waypost.errors import ConfigError, Error
+from waypost.errors import ArgumentError, ConfigError, Error
 from waypost.inbox import Inbox
 from waypost.jobs import Jobs
 from waypost.joins import Joins
@@ -359,4 +359,6 @@ def worker_option(key: str, value: Union[OptionValue, Duration]) -> str:
 
     if key.endswith("_ms"):
         return str(to_ms(key[: -len("_ms")], value))
+    if key in ("name", "selection") and not isinstance(value, str):
+        raise ArgumentError(f"{key} must be a str, not {type(value).__name__}")
     return option_text(key, value)

@@ -105,8 +105,8 @@ class Timers(MessageQueue):
         connection: Optional[object] = None,
     ) -> bool:
         """Give a timer that was never claimed another due time; the past means now. False as for
-        cancel(). A `delay` is from the database's now on, and not for a `connection`."""
-        verb, when = self._when(due, delay, connection)
+        cancel(). A `delay` is from the database's now on."""
+        verb, when = self._when(due, delay)
         return self._change(verb, id, when).run(connection)
 
     async def reschedule_async(
@@ -118,19 +118,15 @@ class Timers(MessageQueue):
         connection: Optional[object] = None,
     ) -> bool:
         """reschedule() on an async connection; without one, on a thread."""
-        verb, when = self._when(due, delay, connection)
+        verb, when = self._when(due, delay)
         return await self._change(verb, id, when).run_async(connection)
 
     @staticmethod
-    def _when(
-        due: Optional[datetime], delay: Optional[Duration], connection: Optional[object]
-    ) -> Tuple[str, int]:
+    def _when(due: Optional[datetime], delay: Optional[Duration]) -> Tuple[str, int]:
         if (due is None) == (delay is None):
             raise ArgumentError("give either due or delay")
         if due is not None:
             return "reschedule", to_us("due", due)
-        if connection is not None:
-            raise ArgumentError("delay is not for a connection: give due")
         return "reschedule_in", to_ms("delay", delay)
 
     def _change(self, verb: str, id: uuid.UUID, *when: int) -> Call[bool]:

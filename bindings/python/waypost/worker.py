@@ -77,6 +77,8 @@ class Counters:
     polls: int = 0
     wakes: int = 0
     errors: int = 0
+    #: Runs that were cancelled while they ran.
+    cancelled: int = 0
 
 
 class Worker:

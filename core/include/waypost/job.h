@@ -18,6 +18,11 @@
 
 WP_BEGIN_DECLS
 
+/** Where the hosts' clocks decide (SQLite), they may differ by so much. A job that was dealt with for an instant
+ * further in the future than that was so by a clock that was ahead: it goes on from now. No occurrence gets a
+ * second run either way. */
+#define WP_JOB_CLOCKS_DIFFER_US 5000000
+
 /** The most bytes of output that a run keeps. */
 #define WP_OUTPUT_MAX 65536
 

@@ -222,13 +222,15 @@ typedef struct wp_outbox_stats wp_outbox_stats;
 
 /** A number that wp_outbox_stats_value() gives. */
 typedef enum wp_outbox_stat {
-    WP_STAT_READY = 0,              /**< claimable now */
-    WP_STAT_SCHEDULED = 1,          /**< due or tried again later */
-    WP_STAT_IN_PROGRESS = 2,        /**< claimed */
-    WP_STAT_BLOCKED = 3,            /**< behind an ordering key */
-    WP_STAT_DONE = 4,               /**< finished with success */
-    WP_STAT_FAILED = 5,             /**< dead letters */
-    WP_STAT_OLDEST_READY_AGE_US = 6 /**< age of the oldest claimable message, since it was due */
+    WP_STAT_READY = 0,               /**< claimable now */
+    WP_STAT_SCHEDULED = 1,           /**< due or tried again later */
+    WP_STAT_IN_PROGRESS = 2,         /**< claimed */
+    WP_STAT_BLOCKED = 3,             /**< behind an ordering key */
+    WP_STAT_DONE = 4,                /**< finished with success */
+    WP_STAT_FAILED = 5,              /**< dead letters */
+    WP_STAT_OLDEST_READY_AGE_US = 6, /**< age of the oldest claimable message, since it was due */
+    WP_STAT_LEASE_EXPIRED =
+        7 /**< of those claimed, whose lease is over: nobody has reaped them yet */
 } wp_outbox_stat;
 
 /** Count the outbox by topic.

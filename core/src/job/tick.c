@@ -60,6 +60,7 @@ static wp_status due_next(wp_op *op, wp_error **err)
         wp__op_set_int(op, WP__P_SINCE, self->after_us);
         wp__op_set_int(op, WP__P_NUMBER, self->after_seq);
         wp__op_set_int(op, WP__P_BATCH, PAGE);
+        wp__op_set_int(op, WP__P_DELAY, WP_JOB_CLOCKS_DIFFER_US);
         wp__op_use(op, self->ahead ? WP__SQL_JOB_AHEAD : WP__SQL_JOB_DUE, 9);
     }
     return WP_OK;
@@ -407,6 +408,7 @@ static wp_status when_next(wp_op *op, wp_error **err)
     (void)err;
     if (((when_op *)op)->step++ == 0) {
         wp__op_set_now(op);
+        wp__op_set_int(op, WP__P_DELAY, WP_JOB_CLOCKS_DIFFER_US);
         wp__op_use(op, WP__SQL_JOB_NEXT_DUE, 2);
     }
     return WP_OK;

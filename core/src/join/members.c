@@ -114,7 +114,7 @@ static wp_status use_resolve(wp__members *m, wp_op *op, wp_error **err)
     if (m->join_count > 1) /* one order of locks for everyone */
         qsort(m->joins, m->join_count, sizeof *m->joins, compare_found);
     m->step = RESOLVING;
-    wp__op_use(op, wp__queue_sql_id(&wp__outbox, WP__QUEUE_RESOLVE), 2);
+    wp__op_use(op, wp__queue_sql_id(&wp__outbox, WP__QUEUE_RESOLVE), 3);
     return wp__op_set_ids(op, &m->json, m->messages, m->message_count, err);
 }
 

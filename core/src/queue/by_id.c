@@ -67,6 +67,7 @@ wp_status wp__queue_finish(size_t *changed, wp_store *store, wp_conn *conn, cons
     if (st != WP_OK)
         return st;
     st = fill(&op, store, queue, kind, request, err);
+    op.announces = conn != NULL;
     if (st == WP_OK && request->count) {
         st = wp__store_run(store, conn, &op.base, err);
         count = op.base.result_count;
@@ -114,6 +115,7 @@ wp_status wp__queue_finish_op(wp_op **out, wp_store *store, const wp__queue *que
         wp_op_free(&op->base);
         return st;
     }
+    op->announces = true;
     op->base.owns_store = true;
     wp__store_ref(store);
     *out = &op->base;

@@ -228,7 +228,7 @@ static wp_status use_check(enqueue_op *self, wp_error **err)
         return wp__fail_nomem(err);
     wp__op_set_textn(&self->base, WP__P_IDS, self->json.data, self->json.len);
     self->stage = CHECK;
-    wp__op_use_queue(&self->base, WP__QUEUE_RESOLVE, 2);
+    wp__op_use_queue(&self->base, WP__QUEUE_RESOLVE, 3);
     return WP_OK;
 }
 

@@ -9,7 +9,15 @@
 #include "db/store.h"
 #include "queue/queue.h"
 
-enum { PHASE_START, PHASE_RESOLVE, PHASE_SPEND, PHASE_HELD, PHASE_CHANGE, PHASE_OUTPUT };
+enum {
+    PHASE_START,
+    PHASE_RESOLVE,
+    PHASE_SPEND,
+    PHASE_HELD,
+    PHASE_CHANGE,
+    PHASE_OUTPUT,
+    PHASE_SIGNAL
+};
 
 /* ---- lists of claims ---------------------------------------------------------------------- */
 
@@ -157,7 +165,7 @@ static wp_status finish_next(wp_op *op, wp_error **err)
     wp__finish_op *self = (wp__finish_op *)op;
     if (self->phase == PHASE_START && self->ids && self->id_count) {
         self->phase = PHASE_RESOLVE;
-        wp__op_use_queue(op, WP__QUEUE_RESOLVE, 2);
+        wp__op_use_queue(op, WP__QUEUE_RESOLVE, 3);
         return wp__op_set_ids(op, &self->json, self->ids, self->id_count, err); /* their rows */
     }
     if (self->phase < PHASE_SPEND) {
@@ -195,6 +203,12 @@ static wp_status finish_next(wp_op *op, wp_error **err)
     }
     if (self->must_change && op->result_count == 0)
         return wp__fail(err, WP_E_LEASE_LOST, "the lease was lost: nothing was changed");
+    if (self->announces && self->ordered && op->result_count && self->kind != WP__FINISH_RENEW &&
+        self->phase != PHASE_SIGNAL && wp__store_may_signal(op->store)) {
+        self->phase = PHASE_SIGNAL;
+        wp__op_set_text(op, WP__P_NAME, wp__store_channel(op->store));
+        wp__op_use(op, WP__SQL_OUTBOX_SIGNAL, 1);
+    }
     return WP_OK;
 }
 
@@ -233,6 +247,8 @@ static wp_status finish_row(wp_op *op, const wp__value *columns, wp_error **err)
     int64_t n[3] = {0};
     wp_status st = WP_OK;
     const bool changes = self->phase == PHASE_CHANGE || self->phase == PHASE_SPEND;
+    if (self->phase == PHASE_SIGNAL)
+        return WP_OK;
     if (changes && columns[0].type == WP_VALUE_NULL)
         return wp__fail_triggers(err); /* told of, but not done */
     for (size_t i = 0; i < op->columns && st == WP_OK; i++)
@@ -249,6 +265,7 @@ static wp_status finish_row(wp_op *op, const wp__value *columns, wp_error **err)
         return wp__refs_add(&self->refs, n[0], n[2], n[1], err);
     if (n[0] < 0 || (size_t)n[0] >= self->id_count)
         return wp__fail(err, WP_E_INTERNAL, "an id was resolved that was not asked for");
+    self->ordered = self->ordered || n[2];
     return wp__refs_add(&self->refs, n[1], self->claims ? self->claims[n[0]] : WP__ANY_CLAIM, 0,
                         err);
 }
@@ -256,8 +273,10 @@ static wp_status finish_row(wp_op *op, const wp__value *columns, wp_error **err)
 static void finish_rewind(wp_op *op)
 {
     wp__finish_op *self = (wp__finish_op *)op;
-    if (self->ids)
+    if (self->ids) {
         self->refs.count = 0;
+        self->ordered = false;
+    }
     self->changed.count = self->locked.count = 0;
     self->sorted = self->joined = false;
     self->phase = PHASE_START;
@@ -287,16 +306,24 @@ static const wp__op_class by_ids = {.next = finish_next,
                                     .destroy = finish_destroy,
                                     .writes = true};
 
-static const wp__op_class by_ref_with_output = {.next = finish_next,
-                                                .row = finish_row,
-                                                .rewind = finish_rewind,
-                                                .destroy = finish_destroy,
-                                                .writes = true};
+static const wp__op_class by_ref_and_more = {.next = finish_next,
+                                             .row = finish_row,
+                                             .rewind = finish_rewind,
+                                             .destroy = finish_destroy,
+                                             .writes = true};
 
 void wp__finish_op_set_output(wp__finish_op *op, const char *output)
 {
     op->output = output;
-    op->base.cls = &by_ref_with_output;
+    op->base.cls = &by_ref_and_more;
+}
+
+void wp__finish_op_set_announces(wp__finish_op *op, bool ordered)
+{
+    op->announces = true;
+    op->ordered = ordered;
+    if (ordered)
+        op->base.cls = &by_ref_and_more;
 }
 
 void wp__finish_op_init(wp__finish_op *op, wp_store *store, const wp__queue *queue,

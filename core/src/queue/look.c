@@ -182,7 +182,7 @@ void wp_outbox_info_free(wp_outbox_info *info)
 
 /* ---- counts by topic ---------------------------------------------------------------------- */
 
-enum { STATS = WP_STAT_OLDEST_READY_AGE_US + 1 };
+enum { STATS = WP_STAT_LEASE_EXPIRED + 1 };
 
 typedef struct topic_stats {
     char *topic;
@@ -209,7 +209,7 @@ static wp_status stats_next(wp_op *op, wp_error **err)
     self->step++;
     if (self->step == 1) {
         wp__op_set_now(op);
-        wp__op_use_queue(op, WP__QUEUE_STATS, 6);
+        wp__op_use_queue(op, WP__QUEUE_STATS, 7);
     } else if (self->step == 2 && self->finished) {
         wp__op_use_queue(op, WP__QUEUE_STATS_FINISHED, 3);
     }
@@ -242,9 +242,9 @@ static wp_status find_topic(topic_stats **out, wp_outbox_stats *stats, const wp_
 
 static wp_status stats_row(wp_op *op, const wp__value *columns, wp_error **err)
 {
-    static const wp_outbox_stat unfinished[] = {WP_STAT_READY, WP_STAT_SCHEDULED,
-                                                WP_STAT_IN_PROGRESS, WP_STAT_BLOCKED,
-                                                WP_STAT_OLDEST_READY_AGE_US};
+    static const wp_outbox_stat unfinished[] = {
+        WP_STAT_READY,   WP_STAT_SCHEDULED,           WP_STAT_IN_PROGRESS,
+        WP_STAT_BLOCKED, WP_STAT_OLDEST_READY_AGE_US, WP_STAT_LEASE_EXPIRED};
     static const wp_outbox_stat finished[] = {WP_STAT_DONE, WP_STAT_FAILED};
     stats_op *self = (stats_op *)op;
     const wp_outbox_stat *which = self->step == 1 ? unfinished : finished;

@@ -160,7 +160,9 @@ typedef struct wp__finish_op {
     bool pass_locked;   /* renew: do not wait for claims that another transaction has locked */
     const char *output; /* of one run; NULL: none */
     bool must_change;   /* nothing changed is WP_E_LEASE_LOST */
-    void *owned[4];     /* freed with the operation: copies made for a host */
+    bool announces;     /* in a transaction of the app's, which commits unseen */
+    bool ordered;   /* some have ordering keys, whose next messages may follow; by id: found out */
+    void *owned[4]; /* freed with the operation: copies made for a host */
     /* under way */
     int phase;
     wp__refs refs;
@@ -178,6 +180,8 @@ void wp__finish_op_init(wp__finish_op *op, wp_store *store, const wp__queue *que
                         wp__finish_kind kind, const wp_id *owner);
 /* One run returned something: store it, too. */
 void wp__finish_op_set_output(wp__finish_op *op, const char *output);
+/* By refs, in a transaction of the app's: workers are told if ordering keys are freed. */
+void wp__finish_op_set_announces(wp__finish_op *op, bool ordered);
 /* Begin one by ids: set op->ids and what else it needs. */
 void wp__finish_op_init_by_ids(wp__finish_op *op, wp_store *store, const wp__queue *queue,
                                wp__finish_kind kind, const wp_id *owner);

@@ -361,6 +361,7 @@ static wp_status complete_init(wp__finish_op *op, wp_delivery *delivery, wp_erro
                        &delivery->part->owner);
     op->worker = worker->name;
     op->must_change = true;
+    wp__finish_op_set_announces(op, delivery->message->ordering_key != NULL);
     st = wp__refs_add(&op->refs, delivery->message->seq, delivery->message->claim_number, 0, err);
     wp__mutex_lock(&worker->mutex);
     if (st == WP_OK && delivery->state != WP__OUT)

@@ -49,6 +49,11 @@ public interface ISchedulerClient
     Task<bool> RescheduleTimerAsync(
         Guid timerId, TimeSpan delay, CancellationToken cancellationToken = default);
 
+    /// <summary>The same in the app's transaction.</summary>
+    Task<bool> RescheduleTimerAsync(
+        Guid timerId, TimeSpan delay, DbTransaction transaction,
+        CancellationToken cancellationToken = default);
+
     /// <summary>Look a timer up; null if there is none.</summary>
     Task<OutboxMessageInfo?> FindTimerAsync(Guid timerId, CancellationToken cancellationToken = default);
 
@@ -83,6 +88,10 @@ public interface ISchedulerClient
     /// <summary>Create a job with all that one can have, or update the one of its name.</summary>
     Task CreateOrUpdateJobAsync(JobDefinition job, CancellationToken cancellationToken = default);
 
+    /// <summary>The same in the app's transaction: the job is there with its commit.</summary>
+    Task CreateOrUpdateJobAsync(
+        JobDefinition job, DbTransaction transaction, CancellationToken cancellationToken = default);
+
     /// <summary>Create a job that runs once. Its name can be used again when it has ended.</summary>
     /// <exception cref="ArgumentOutOfRangeException">The instant is in the past.</exception>
     /// <exception cref="InvalidOperationException">There is a job of that name that has not
@@ -105,9 +114,17 @@ public interface ISchedulerClient
     /// stays.</summary>
     Task<bool> DeleteJobAsync(string jobName, CancellationToken cancellationToken = default);
 
+    /// <summary>The same in the app's transaction.</summary>
+    Task<bool> DeleteJobAsync(
+        string jobName, DbTransaction transaction, CancellationToken cancellationToken = default);
+
     /// <summary>Make one run now, also of a disabled job; gives its id.</summary>
     /// <exception cref="NotFoundException">There is no such job.</exception>
     Task<Guid> TriggerJobAsync(string jobName, CancellationToken cancellationToken = default);
+
+    /// <summary>The same in the app's transaction: the run is there with its commit.</summary>
+    Task<Guid> TriggerJobAsync(
+        string jobName, DbTransaction transaction, CancellationToken cancellationToken = default);
 
     /// <summary>Give a job no more runs by its schedule, whatever is registered or created, until it is
     /// enabled again; or enable it: it goes on with the first occurrence after now.</summary>

@@ -55,8 +55,7 @@ public interface IWorkQueue<TMessage> : IDeadLetters where TMessage : OutboxMess
         CancellationToken cancellationToken = default);
 
     /// <summary>Finish messages as done; gives how many changed. Those that the owner does not
-    /// hold any more do not. With a transaction it is part of the app's (not for runs of
-    /// jobs).</summary>
+    /// hold any more do not. With a transaction it is part of the app's.</summary>
     Task<long> AckAsync(
         Guid ownerToken, IEnumerable<TMessage> messages, DbTransaction? transaction = null,
         string? workerName = null, CancellationToken cancellationToken = default);

@@ -19,6 +19,7 @@ public readonly record struct OutboxCounters
         Polls = read(wp_counter.WP_COUNTER_POLLS);
         Wakes = read(wp_counter.WP_COUNTER_WAKES);
         Errors = read(wp_counter.WP_COUNTER_ERRORS);
+        Cancelled = read(wp_counter.WP_COUNTER_CANCELLED);
     }
 
     /// <summary>Messages claimed.</summary>
@@ -43,4 +44,6 @@ public readonly record struct OutboxCounters
     public long Wakes { get; }
     /// <summary>Database errors met.</summary>
     public long Errors { get; }
+    /// <summary>Runs that were cancelled while they ran.</summary>
+    public long Cancelled { get; }
 }

@@ -147,9 +147,17 @@ public sealed record OutboxMessageInfo(
 }
 
 /// <summary>Counts of messages.</summary>
+/// <param name="Ready">Claimable now.</param>
+/// <param name="Scheduled">Due, or tried again, later.</param>
+/// <param name="InProgress">Claimed.</param>
+/// <param name="Blocked">Behind an ordering key.</param>
+/// <param name="Done">Finished with success.</param>
+/// <param name="Failed">Dead letters.</param>
+/// <param name="OldestReadyAge">Of the oldest claimable message, since it was due.</param>
+/// <param name="LeaseExpired">Of those claimed, whose lease is over: nobody has reaped them yet.</param>
 public sealed record TopicStats(
     long Ready, long Scheduled, long InProgress, long Blocked, long Done, long Failed,
-    TimeSpan OldestReadyAge);
+    TimeSpan OldestReadyAge, long LeaseExpired = 0);
 
 /// <summary>What a queue holds, by topic and in all. A snapshot.</summary>
 public sealed record OutboxStats(IReadOnlyDictionary<string, TopicStats> Topics, TopicStats Total);

@@ -55,6 +55,11 @@ internal sealed class SchedulerClient(StoreHandle store, string engine)
         Guid timerId, TimeSpan delay, CancellationToken cancellationToken) =>
         Own(() => Store.TimerRescheduleIn(timerId, delay), cancellationToken);
 
+    public Task<bool> RescheduleTimerAsync(
+        Guid timerId, TimeSpan delay, DbTransaction transaction, CancellationToken cancellationToken) =>
+        OnApps(transaction, () => Store.TimerRescheduleInOperation(timerId, delay),
+               op => op.ResultCount > 0, cancellationToken);
+
     public Task<OutboxMessageInfo?> FindTimerAsync(Guid timerId, CancellationToken cancellationToken) =>
         FindAsync(timerId, cancellationToken);
 
@@ -83,6 +88,10 @@ internal sealed class SchedulerClient(StoreHandle store, string engine)
     public Task CreateOrUpdateJobAsync(JobDefinition job, CancellationToken cancellationToken) =>
         Task.Run(() => Store.JobPut(job), cancellationToken);
 
+    public Task CreateOrUpdateJobAsync(
+        JobDefinition job, DbTransaction transaction, CancellationToken cancellationToken) =>
+        OnApps(transaction, () => Store.JobPutOperation(job), _ => true, cancellationToken);
+
     public Task ScheduleOnceAsync(
         string jobName, DateTimeOffset runAt, string topic, string payload,
         CancellationToken cancellationToken) =>
@@ -96,8 +105,18 @@ internal sealed class SchedulerClient(StoreHandle store, string engine)
     public Task<bool> DeleteJobAsync(string jobName, CancellationToken cancellationToken) =>
         Own(() => Store.JobDelete(jobName), cancellationToken);
 
+    public Task<bool> DeleteJobAsync(
+        string jobName, DbTransaction transaction, CancellationToken cancellationToken) =>
+        OnApps(transaction, () => Store.JobDeleteOperation(jobName), op => op.ResultCount > 0,
+               cancellationToken);
+
     public Task<Guid> TriggerJobAsync(string jobName, CancellationToken cancellationToken) =>
         Own(() => Store.JobTrigger(jobName), cancellationToken);
+
+    public Task<Guid> TriggerJobAsync(
+        string jobName, DbTransaction transaction, CancellationToken cancellationToken) =>
+        OnApps(transaction, () => Store.JobTriggerOperation(jobName), op => op.Results()[0].Id,
+               cancellationToken);
 
     public Task SetJobEnabledAsync(
         string jobName, bool enabled, CancellationToken cancellationToken) =>

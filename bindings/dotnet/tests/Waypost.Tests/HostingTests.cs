@@ -496,8 +496,13 @@ public sealed class HostingTests : IDisposable
         entry = (await health.CheckHealthAsync()).Entries["waypost"];
         Assert.Equal(HealthStatus.Degraded, entry.Status);
         Assert.Equal(1L, entry.Data["ready"]);
-        await _bed.ClaimAsync();
-        Assert.Equal(HealthStatus.Healthy, (await health.CheckHealthAsync()).Entries["waypost"].Status);
+        Guid owner = WaypostStore.NewId();
+        var claim = await _bed.ClaimAsync(owner: owner); // by a clock that is behind: its lease is over already
+        entry = (await health.CheckHealthAsync()).Entries["waypost"];
+        Assert.Equal((HealthStatus.Degraded, 1L), (entry.Status, entry.Data["leasesExpired"]));
+        await _bed.Outbox.AckAsync(owner, claim);
+        entry = (await health.CheckHealthAsync()).Entries["waypost"];
+        Assert.Equal((HealthStatus.Healthy, 0L), (entry.Status, entry.Data["leasesExpired"]));
         await _bed.Store.Scheduler.ScheduleTimerAsync("created", "1", DateTimeOffset.UnixEpoch);
         entry = (await health.CheckHealthAsync()).Entries["waypost"];
         Assert.Equal((HealthStatus.Degraded, 0L, 1L), (entry.Status, entry.Data["ready"], entry.Data["timersReady"]));

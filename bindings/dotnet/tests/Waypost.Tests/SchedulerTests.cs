@@ -690,13 +690,53 @@ public abstract class JobTests(Engine engine) : IDisposable
         Assert.Equal(1, await Scheduler.ReapExpiredJobRunsAsync());
         Assert.Equal(JobRunStatus.Running, (await Scheduler.GetJobRunAsync(runs[4].Id)).Status);
         Assert.Equal((JobRunStatus.Failed, "no"), ((await Scheduler.GetJobRunAsync(runs[2].Id)).Status, (await Scheduler.GetJobRunAsync(runs[2].Id)).Error));
-        DbConnection connection = Bed.Connect();
-        await using (DbTransaction transaction = await connection.BeginTransactionAsync())
-            await Assert.ThrowsAsync<InvalidOperationException>(
-                () => Scheduler.JobRuns.AckAsync(owner, [runs[4]], transaction));
         Assert.Equal(2, await Scheduler.PurgeJobRunsAsync(TimeSpan.Zero));
         Assert.Null(await Scheduler.FindJobRunAsync(runs[0].Id));
         Assert.Equal(4, (await RunsAsync()).Count);
+    }
+
+    // scenario: RUN-012
+    // proves: JOB-001..003, JOB-009, BND-002
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task In_the_apps_transaction_they_are_there_with_its_commit_alone(bool commit)
+    {
+        DbConnection connection = Bed.Connect();
+        async Task InAsync(Func<DbTransaction, Task> calls)
+        {
+            await using DbTransaction transaction = await connection.BeginTransactionAsync();
+            await calls(transaction);
+            await (commit ? transaction.CommitAsync() : transaction.RollbackAsync());
+        }
+
+        await Scheduler.CreateOrUpdateJobAsync("old", "t", "@daily");
+        Guid old = await Scheduler.TriggerJobAsync("old");
+        await InAsync(async transaction =>
+        {
+            await Scheduler.CreateOrUpdateJobAsync(new JobDefinition("new", "t") { Cron = "@daily" }, transaction);
+            await Scheduler.TriggerJobAsync("new", transaction);
+            Assert.Null(await Scheduler.FindJobAsync("new"));
+        });
+        Assert.Equal(commit, await Scheduler.FindJobAsync("new") is not null);
+        Guid owner = WaypostStore.NewId();
+        IReadOnlyList<OutboxMessage> runs = await Scheduler.JobRuns.ClaimAsync(owner, 10 * Second, 10);
+        Assert.Equal(commit ? 2 : 1, runs.Count);
+        await InAsync(async transaction =>
+            Assert.Equal(runs.Count, await Scheduler.JobRuns.AckAsync(owner, runs, transaction)));
+        Assert.Equal(commit ? JobRunStatus.Succeeded : JobRunStatus.Running,
+                     (await Scheduler.GetJobRunAsync(old)).Status);
+        await InAsync(async transaction =>
+        {
+            Assert.True(await Scheduler.DeleteJobAsync("old", transaction));
+            Assert.False(await Scheduler.DeleteJobAsync("old", transaction));
+            await Assert.ThrowsAsync<NotFoundException>(() => Scheduler.TriggerJobAsync("old", transaction));
+        });
+        Assert.Equal(commit, await Scheduler.FindJobAsync("old") is null);
+        Guid timer = await Scheduler.ScheduleTimerAsync("t", "1", Now);
+        await InAsync(async transaction =>
+            Assert.True(await Scheduler.RescheduleTimerAsync(timer, 60 * Second, transaction)));
+        Assert.Equal(commit ? Now + 60 * Second : Now, (await Scheduler.GetTimerAsync(timer)).Message.DueTimeUtc);
     }
 
     private sealed class Broken : IJobHandler

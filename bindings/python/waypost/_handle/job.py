@@ -13,6 +13,7 @@ from waypost._handle.base import (
     NULL, OK, call, error_from, id_of, id_pointer, optional_text, text_of,
 )
 from waypost._handle.message import optional_time
+from waypost._handle.operation import Operation
 from waypost._handle.queue import Page, Queue, or_null
 from waypost._handle.store import Store
 from waypost._text import Duration, encode, from_us, integer, name_text, to_ms, to_us
@@ -143,6 +144,25 @@ def _run_of(run: Any) -> JobRun:
 def put(store: Store, job: Job) -> None:
     with _Jobs((job,)) as pointers:
         call(lib.wp_job_put, store.pointer, pointers[0])
+
+
+def _operation(function: Any, store: Store, argument: Any, paramstyle: str) -> Operation:
+    out = ffi.new("wp_op **")
+    call(function, out, store.pointer, argument)
+    return Operation(out[0], paramstyle)
+
+
+def put_op(store: Store, job: Job, paramstyle: str) -> Operation:
+    with _Jobs((job,)) as pointers:
+        return _operation(lib.wp_job_put_op, store, pointers[0], paramstyle)
+
+
+def delete_op(store: Store, name: str, paramstyle: str) -> Operation:
+    return _operation(lib.wp_job_delete_op, store, name_text("name", name), paramstyle)
+
+
+def trigger_op(store: Store, name: str, paramstyle: str) -> Operation:
+    return _operation(lib.wp_job_trigger_op, store, name_text("name", name), paramstyle)
 
 
 def register(store: Store, registrar: str, jobs: Iterable[Job]) -> None:

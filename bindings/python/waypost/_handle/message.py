@@ -171,4 +171,5 @@ def _stats(read: Callable[[int], int]) -> Stats:
         done=read(lib.WP_STAT_DONE),
         failed=read(lib.WP_STAT_FAILED),
         oldest_ready_age=read(lib.WP_STAT_OLDEST_READY_AGE_US) / 1e6,
+        lease_expired=read(lib.WP_STAT_LEASE_EXPIRED),
     )

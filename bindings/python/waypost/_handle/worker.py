@@ -209,6 +209,7 @@ COUNTERS = {
     "polls": lib.WP_COUNTER_POLLS,
     "wakes": lib.WP_COUNTER_WAKES,
     "errors": lib.WP_COUNTER_ERRORS,
+    "cancelled": lib.WP_COUNTER_CANCELLED,
 }
 
 

@@ -28,6 +28,11 @@ internal sealed class WaypostHealthCheck(IServiceProvider services, TimeSpan? ma
             (data["inboxReady"], data["timersReady"], data["jobRunsReady"]) =
                 (all[1].Ready, all[2].Ready, all[3].Ready);
             TimeSpan oldest = all.Max(queue => queue.OldestReadyAge);
+            long stale = all.Sum(queue => queue.LeaseExpired);
+            data["leasesExpired"] = stale;
+            if (stale > 0)
+                return HealthCheckResult.Degraded(
+                    $"{stale} messages are held by leases that are over", data: data);
             return maxReadyAge is { } limit && oldest > limit
                 ? HealthCheckResult.Degraded($"a message has been ready for {oldest}", data: data)
                 : HealthCheckResult.Healthy($"{all.Sum(queue => queue.Ready)} messages are ready", data);

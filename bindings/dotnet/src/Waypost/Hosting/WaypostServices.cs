@@ -107,7 +107,8 @@ public static class WaypostServices
         provider.GetService<ManualClock>());
 
     /// <summary>Report whether the store can be read, with its counts; degraded when a message of
-    /// any queue has been ready for longer than <paramref name="maxReadyAge"/>.</summary>
+    /// any queue has been ready for longer than <paramref name="maxReadyAge"/>, or is held by a lease that
+    /// is over and that nobody has reaped yet, as when a process died.</summary>
     public static IHealthChecksBuilder AddWaypost(
         this IHealthChecksBuilder builder, string name = "waypost",
         HealthStatus? failureStatus = null, IEnumerable<string>? tags = null,

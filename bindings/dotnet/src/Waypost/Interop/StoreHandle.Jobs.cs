@@ -217,6 +217,16 @@ internal sealed unsafe partial class StoreHandle
         return op;
     }
 
+    public OperationHandle TimerRescheduleInOperation(Guid timer, TimeSpan delay)
+    {
+        nint error = 0;
+        WpId id = timer;
+        Failure.Check(
+            Native.wp_timer_reschedule_in_op(out OperationHandle op, this, &id, Times.ToMs(delay), &error),
+            error);
+        return op;
+    }
+
     public TimersHandle TimerList(string? correlationId, TimersHandle? after, long limit)
     {
         nint error = 0;
@@ -236,6 +246,32 @@ internal sealed unsafe partial class StoreHandle
         nint error = 0;
         using JobHandle job = JobHandle.New(definition);
         Failure.Check(Native.wp_job_put(this, job, &error), error);
+    }
+
+    public OperationHandle JobPutOperation(JobDefinition definition)
+    {
+        nint error = 0;
+        using JobHandle job = JobHandle.New(definition);
+        Failure.Check(Native.wp_job_put_op(out OperationHandle op, this, job, &error), error);
+        return op;
+    }
+
+    public OperationHandle JobDeleteOperation(string jobName)
+    {
+        nint error = 0;
+        OperationHandle op;
+        fixed (byte* name = Utf8.Name(nameof(jobName), jobName))
+            Failure.Check(Native.wp_job_delete_op(out op, this, name, &error), error);
+        return op;
+    }
+
+    public OperationHandle JobTriggerOperation(string jobName)
+    {
+        nint error = 0;
+        OperationHandle op;
+        fixed (byte* name = Utf8.Name(nameof(jobName), jobName))
+            Failure.Check(Native.wp_job_trigger_op(out op, this, name, &error), error);
+        return op;
     }
 
     public void JobRegister(string registrar, IEnumerable<JobDefinition> jobs)

@@ -53,6 +53,8 @@ internal sealed unsafe partial class StoreHandle
                     out operation, this, &id, ids, claims, count, t, &error),
                 (wp_source.WP_SOURCE_TIMER, wpn_finishing.WPN_ACK) => Native.wp_timer_ack_op(
                     out operation, this, &id, ids, claims, count, t, &error),
+                (wp_source.WP_SOURCE_JOB, wpn_finishing.WPN_ACK) => Native.wp_job_run_ack_op(
+                    out operation, this, &id, ids, claims, count, t, &error),
                 (wp_source.WP_SOURCE_INBOX, wpn_finishing.WPN_ACK) => Native.wp_inbox_ack_op(
                     out operation, this, &id, ids, claims, count, t, &error),
                 (wp_source.WP_SOURCE_INBOX, wpn_finishing.WPN_ABANDON) => Native.wp_inbox_abandon_op(
@@ -229,5 +231,6 @@ internal sealed unsafe class StatsHandle : Handle
         value(wp_outbox_stat.WP_STAT_BLOCKED),
         value(wp_outbox_stat.WP_STAT_DONE),
         value(wp_outbox_stat.WP_STAT_FAILED),
-        TimeSpan.FromMicroseconds(value(wp_outbox_stat.WP_STAT_OLDEST_READY_AGE_US)));
+        TimeSpan.FromMicroseconds(value(wp_outbox_stat.WP_STAT_OLDEST_READY_AGE_US)),
+        value(wp_outbox_stat.WP_STAT_LEASE_EXPIRED));
 }
