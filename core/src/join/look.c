@@ -260,10 +260,13 @@ wp_status wp_join_get(wp_join_info **out, wp_store *store, const wp_id *id, wp_e
     if ((st = wp__store_check(store, err)) != WP_OK ||
         (st = list_run(&found, store, &op, err)) != WP_OK)
         return st;
-    if (found->count)
+    if (found->count) {
         *out = found->items[--found->count];
-    else
-        st = wp__fail(err, WP_E_NOT_FOUND, "there is no such join");
+    } else {
+        char text[37];
+        wp_id_format(text, id);
+        st = wp__fail(err, WP_E_NOT_FOUND, "there is no join %s", text);
+    }
     wp_joins_free(found);
     return st;
 }

@@ -24,7 +24,8 @@ typedef struct wp__wait {
     bool over;
 } wp__wait;
 
-static const char reason[] = "join.wait: the payload's \"join\" is not the id of a join";
+static const char reason[] =
+    "join.wait: the payload's \"join\" is not the id of a join, or that was deleted";
 
 /* The join that a payload names: {"join": "<id>"}. */
 static bool read_join(wp_id *out, const wp_received *m)
