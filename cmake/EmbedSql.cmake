@@ -11,6 +11,10 @@
 #                                   is empty for other queues; the parts are columns and again
 #   sql/<engine>/migrations.txt     the migrations in order, one file name a line without .sql
 #   sql/<engine>/migrations/*.sql   their text
+#   sql/<engine>/routines.txt       where there is one: the stored procedures, one name a line, and
+#   sql/<engine>/routines/*.sql     their text; queue_<name> is there once for each queue
+#
+# Engines that stand after a queue in queues.txt are the only ones that have it.
 #
 # A listed file that is missing fails the build, and so does a file that is not listed.
 # Included: defines waypost_embed_sql(). Run with `cmake -P`: writes the files.
@@ -93,12 +97,14 @@ function(waypost_sql_ids out names queues)
         endforeach()
     endforeach()
     list(APPEND ids ${names})
+    list(JOIN ids "\", \"" quoted)
     list(TRANSFORM ids TOUPPER)
     list(TRANSFORM shared TOUPPER)
     list(JOIN ids ",\n    WP__SQL_" ids)
     list(JOIN shared ",\n    WP__" shared)
     set(body "#ifndef WP__SQL_IDS_H\n#define WP__SQL_IDS_H\n\n")
     string(APPEND body "typedef enum wp__sql_id {\n    WP__SQL_${ids},\n    WP__SQL_COUNT\n} wp__sql_id;\n\n")
+    string(APPEND body "/* Their names. */\n#define WP__SQL_NAMES \"${quoted}\"\n\n")
     string(APPEND body "/* The statements that each queue has, in the order of their ids. */\n")
     string(APPEND body "typedef enum wp__queue_sql {\n    WP__${shared},\n    WP__QUEUE_SQL_COUNT\n} wp__queue_sql;\n\n")
     string(APPEND body "/* The first statement of each queue. */\n")
@@ -126,7 +132,7 @@ endfunction()
 if(CMAKE_SCRIPT_MODE_FILE)
     # cmake -D DIR=sql -D ENGINE=sqlite -D OUT=file.c -P EmbedSql.cmake; without ENGINE: the ids
     waypost_sql_names(names ${DIR}/statements.txt ${ENGINE})
-    waypost_sql_names(queues ${DIR}/queues.txt)
+    waypost_sql_names(queues ${DIR}/queues.txt ${ENGINE})
     set(note "/* Generated from sql/ by cmake/EmbedSql.cmake. */\n")
     if(NOT ENGINE)
         waypost_sql_ids(ids "${names}" "${queues}")
@@ -171,6 +177,40 @@ if(CMAKE_SCRIPT_MODE_FILE)
         list(LENGTH migrations count)
         string(APPEND table "};\n\n")
         string(APPEND table "const size_t wp__sql_${ENGINE}_migration_count = ${count};\n")
+
+        if(EXISTS ${DIR}/${ENGINE}/routines.txt)
+            waypost_sql_names(routines ${DIR}/${ENGINE}/routines.txt)
+            set(count 0)
+            string(APPEND table "\nconst wp__sql_source wp__sql_${ENGINE}_routines[] = {\n")
+            foreach(name IN LISTS routines)
+                file(READ ${DIR}/${ENGINE}/routines/${name}.sql text)
+                set(copies "")
+                if(name MATCHES "^queue_")
+                    waypost_sql_without(without ${DIR}/statements.txt ${name})
+                    set(copies ${queues})
+                    list(REMOVE_ITEM copies ${without} "")
+                endif()
+                foreach(queue IN LISTS copies)
+                    string(REGEX REPLACE "^queue_" "${queue}_" own ${name})
+                    set(mine "${text}")
+                    if(EXISTS ${DIR}/${ENGINE}/routines/${own}.sql)
+                        file(READ ${DIR}/${ENGINE}/routines/${own}.sql mine)
+                    endif()
+                    waypost_sql_for_queue(mine "${mine}" ${queue} ${DIR}/${ENGINE})
+                    waypost_sql_text(array ${own} routine_${own} "${mine}")
+                    string(APPEND body "${array}")
+                    string(APPEND table "    ${array_entry},\n")
+                    math(EXPR count "${count} + 1")
+                endforeach()
+                if(NOT copies)
+                    waypost_sql_text(array ${name} routine_${name} "${text}")
+                    string(APPEND body "${array}")
+                    string(APPEND table "    ${array_entry},\n")
+                    math(EXPR count "${count} + 1")
+                endif()
+            endforeach()
+            string(APPEND table "};\n\nconst size_t wp__sql_${ENGINE}_routine_count = ${count};\n")
+        endif()
         string(APPEND body "\n${table}")
     endif()
     file(WRITE ${OUT} "${body}")
@@ -233,11 +273,18 @@ function(waypost_embed_sql out)
         set(migrations ${dir}/${engine}/migrations.txt)
         waypost_sql_check(texts ${dir}/${engine} ${statements} ${engine})
         waypost_sql_check(migration_texts ${dir}/${engine}/migrations ${migrations})
+        set(routines)
+        set(routine_texts)
+        if(EXISTS ${dir}/${engine}/routines.txt)
+            set(routines ${dir}/${engine}/routines.txt)
+            waypost_sql_check(routine_texts ${dir}/${engine}/routines ${routines})
+        endif()
         add_custom_command(
             OUTPUT ${generated}/sql_${engine}.c
             COMMAND ${CMAKE_COMMAND} -D DIR=${dir} -D ENGINE=${engine}
                     -D OUT=${generated}/sql_${engine}.c -P ${WAYPOST_EMBED_SQL_SCRIPT}
             DEPENDS ${statements} ${queues} ${migrations} ${texts} ${migration_texts}
+                    ${routines} ${routine_texts}
                     ${WAYPOST_EMBED_SQL_SCRIPT}
             COMMENT "Embedding SQL for ${engine}" VERBATIM)
         list(APPEND outputs ${generated}/sql_${engine}.c)

@@ -11,7 +11,7 @@ packages=(
     python3 python3-dev python3-venv python3-pip python3-setuptools python3-wheel
     python3-cffi python3-pytest python3-sqlalchemy python3-aiosqlite mypy
     python3-psycopg python3-psycopg2 python3-asyncpg python3-pyodbc python3-django
-    swig unixodbc odbc-postgresql
+    swig unixodbc odbc-postgresql odbc-mariadb mariadb-server mariadb-client
     golang-1.23-go golang-1.23-src golang-github-mattn-go-sqlite3-dev golang-github-lib-pq-dev
     golang-github-jackc-pgx-v4-dev
 )

@@ -4,10 +4,12 @@
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 servers=$(mktemp -d "${TMPDIR:-/tmp}/waypost-servers.XXXXXX")
-trap '"$here/postgresql.sh" stop "$servers/postgresql"; rm -rf "$servers"' EXIT
+trap '"$here/postgresql.sh" stop "$servers/postgresql"; "$here/mariadb.sh" stop "$servers/mariadb"; rm -rf "$servers"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 chmod 755 "$servers"
 settings=$("$here/postgresql.sh" start "$servers/postgresql")
+eval "$settings"
+settings=$("$here/mariadb.sh" start "$servers/mariadb")
 eval "$settings"
 "$@"

@@ -109,7 +109,7 @@ static const bool checked = true;
 static const bool checked = false;
 #endif
 
-int bed_run(const struct CMUnitTest *tests, size_t count)
+static int run_on(const struct CMUnitTest *tests, size_t count, bool outbox)
 {
     const char *only = getenv("WAYPOST_TEST_ENGINE");
     int failed = only ? 1 : 0; /* a name that none has */
@@ -119,10 +119,22 @@ int bed_run(const struct CMUnitTest *tests, size_t count)
             continue;
         if (checked && engines[i]->unchecked)
             continue;
+        if (engines[i]->outbox_alone && !outbox)
+            continue;
         failed = only && failed == 1 && !current ? 0 : failed;
         current = engines[i];
         print_message("# %s\n", current->name);
         failed += _cmocka_run_group_tests(current->name, tests, count, NULL, NULL);
     }
     return failed;
+}
+
+int bed_run(const struct CMUnitTest *tests, size_t count)
+{
+    return run_on(tests, count, false);
+}
+
+int bed_run_outbox(const struct CMUnitTest *tests, size_t count)
+{
+    return run_on(tests, count, true);
 }

@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 
 #include "bed.h"
+#include "support/wpt_mariadb.h"
 #include "support/wpt_odbc.h"
 #include "support/wpt_pg.h"
 
@@ -311,6 +312,65 @@ static const engine odbc_hostile = {.unchecked = true,
                                     .inbox = "'; in box\"\\ 😀] {inbox_id} :now %s",
                                     ODBC_APP};
 
+/* ---- MariaDB by ODBC ---------------------------------------------------------------------- */
+
+static void maria_url(char *out, size_t size, const wpt_dir *dir, const char *name)
+{
+    (void)dir;
+    wpt_mariadb_name(out, size, name);
+}
+
+static int64_t maria_number_at(const char *url, const char *sql)
+{
+    SQLHDBC dbc = wpt_mariadb_connect(url);
+    int64_t value = wpt_odbc_number(dbc, sql);
+    wpt_odbc_close(dbc);
+    return value;
+}
+
+static void maria_make(char *url, size_t size, const char *kept_for)
+{
+    wpt_odbc_exec(wpt_mariadb_create(url, size, kept_for),
+                  "CREATE TABLE IF NOT EXISTS mine (n INTEGER)");
+}
+
+static app *maria_open(wp_store *store, bool patient)
+{
+    app *a = calloc(1, sizeof *a);
+    assert_non_null(a);
+    a->dbc = wpt_odbc_connect(wp_store_location(store));
+    /* what an app may have set, and nothing of ours may heed */
+    wpt_odbc_exec(a->dbc, "SET sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT',"
+                          " time_zone = '-09:30'");
+    if (!patient)
+        wpt_odbc_exec(a->dbc, "SET innodb_lock_wait_timeout = 3");
+    return a;
+}
+
+#define MARIA_TABLES                                                                               \
+    "SELECT count(*) FROM information_schema.tables WHERE table_schema = DATABASE()"
+#define MARIA_APP                                                                                  \
+    .url = maria_url, .make = maria_make, .release = wpt_mariadb_release, .made_first = true,      \
+    .number_at = maria_number_at, .open = maria_open, .close = odbc_close, .lend = odbc_lend,      \
+    .exec = odbc_exec, .number = odbc_number, .hides_transactions = true, .begin = "BEGIN",        \
+    .commit = "COMMIT", .rollback = "ROLLBACK", .savepoint = "SAVEPOINT s",                        \
+    .rollback_to = "ROLLBACK TO s", .keep = wpt_mariadb_keep, .count_objects = MARIA_TABLES,       \
+    .count_outbox = MARIA_TABLES " AND table_name = CONCAT(%Q, '_', %Q)",                          \
+    .count_others = MARIA_TABLES " AND table_name NOT IN ('orders', 'mine')"                       \
+                                 " AND INSTR(table_name, CONCAT(%Q, '_')) <> 1",                   \
+    .journal = "\"%w_migration\"", .outbox_alone = true
+
+/* fault.mariadb runs the driver under sanitizers. */
+static const engine maria = {.unchecked = true, .name = "mariadb, odbc", MARIA_APP};
+
+static const engine maria_hostile = {.unchecked = true,
+                                     .name = "mariadb, odbc, with hostile names",
+                                     .schema = "a`b; DROP -- '\"Ün%s",
+                                     .outbox = "`; out\\ ] {outbox} ?1",
+                                     .inbox = "'; in`\\ ] {inbox_id} %s",
+                                     MARIA_APP};
+
 const engine *const engines[] = {&sqlite_file, &sqlite_memory, &sqlite_journal, &sqlite_hostile,
-                                 &pg,          &pg_hostile,    &pg_bouncer,     &odbc_hostile};
+                                 &pg,          &pg_hostile,    &pg_bouncer,     &odbc_hostile,
+                                 &maria,       &maria_hostile};
 const size_t engine_count = WPT_COUNT(engines);

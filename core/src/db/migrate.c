@@ -83,13 +83,15 @@ static wp_status read_row(wp_op *op, const wp__value *columns, wp_error **err)
 static const wp__op_class read_class = {
     .next = read_next, .row = read_row, .rewind = journal_rewind, .writes = true, .single = true};
 
-/* Creates the journal; where there are schemas, with the lock held and in its schema. */
+/* Creates the journal; where the engine has them, with the lock held and in its schema. */
 static wp_status create_next(wp_op *op, wp_error **err)
 {
     journal_op *self = (journal_op *)op;
     (void)err;
     self->step++;
-    if (!op->engine->schemas && self->step < 4)
+    if (self->step == 1 && !wp__op_has(op, WP__SQL_MIGRATION_LOCK))
+        self->step = 2;
+    if (!op->engine->schemas && self->step > 1 && self->step < 4)
         self->step = 4;
     wp__op_set_text(op, WP__P_SCHEMA, wp__store_names(op->store)->schema);
     if (self->step == 1)
@@ -192,6 +194,44 @@ static const wp__sql_source *missing(const wp_conn *conn, applied_set applied)
     return NULL;
 }
 
+/* All at once, or statement by statement: each ends with a semicolon before an empty line. */
+static wp_status run_script(wp_conn *conn, wp__buf *script, wp_error **err)
+{
+    wp_status st = WP_OK;
+    char *next = script->data;
+    if (!wp__store_engine(conn->store)->one_by_one)
+        return conn->driver->script(conn, script->data, err);
+    while (st == WP_OK && next && *next) {
+        char *text = next;
+        next = strstr(text, ";\n\n");
+        if (next) {
+            *next = '\0';
+            next += strlen(";\n\n");
+        }
+        st = conn->driver->script(conn, text, err);
+    }
+    return st;
+}
+
+/* Stored procedures are replaced by those of this library: a change of one comes with a migration. */
+static wp_status make_routines(wp_conn *conn, wp_error **err)
+{
+    const wp__engine *engine = wp__store_engine(conn->store);
+    wp_status st = WP_OK;
+    for (size_t i = 0; engine->routines && i < *engine->routine_count && st == WP_OK; i++) {
+        const wp__sql_source *routine = &engine->routines[i];
+        wp__buf text = {0};
+        st = wp__sql_render(&text, (const char *)routine->text, routine->len,
+                            wp__store_names(conn->store), err);
+        if (st == WP_OK)
+            st = conn->driver->script(conn, text.data, err);
+        if (st != WP_OK)
+            wp__error_context(err, "procedure %s", routine->name);
+        wp__buf_free(&text);
+    }
+    return st;
+}
+
 static wp_status apply(wp_conn *conn, const wp__sql_source *migration, wp_error **err)
 {
     journal_op op = {.name = migration->name, .number = number_of(migration)};
@@ -200,7 +240,9 @@ static wp_status apply(wp_conn *conn, const wp__sql_source *migration, wp_error 
     st = wp__sql_render(&script, (const char *)migration->text, migration->len,
                         wp__store_names(conn->store), err);
     if (st == WP_OK)
-        st = conn->driver->script(conn, script.data, err);
+        st = run_script(conn, &script, err);
+    if (st == WP_OK)
+        st = make_routines(conn, err);
     if (st == WP_OK)
         st = run(conn, &op, &record_class, err);
     if (st != WP_OK)

@@ -112,6 +112,13 @@ static void diagnose(diagnosis *d, SQLSMALLINT type, SQLHANDLE handle)
     d->text[(size_t)(d->message - d->text) + end] = '\0';
 }
 
+/* Some servers tell by numbers of their own what the SQLSTATE does not. */
+static void interpret(diagnosis *d, const odbc_conn *self)
+{
+    const char *sqlstate = wp__odbc_kind_sqlstate(self->kind, d->sqlstate, d->native);
+    memmove(d->sqlstate, sqlstate, sizeof d->sqlstate);
+}
+
 static bool is_vague(const diagnosis *d)
 {
     return strcmp(d->sqlstate, "HY000") == 0;
@@ -170,6 +177,7 @@ static wp_status fail_statement(odbc_conn *self, SQLHSTMT handle, const char *do
 {
     diagnosis d;
     diagnose(&d, SQL_HANDLE_STMT, handle);
+    interpret(&d, self);
     self->failed = true;
     if (wp__sqlstate_ends_connection(d.sqlstate) || is_dead(self) ||
         (is_vague(&d) && !answers(self)))
@@ -186,6 +194,7 @@ static wp_status fail_connection(odbc_conn *self, const char *doing, wp_error **
 {
     diagnosis d;
     diagnose(&d, SQL_HANDLE_DBC, self->dbc);
+    interpret(&d, self);
     return fail_lost(self, doing, d.sqlstate, d.native, d.message, false, err);
 }
 
@@ -225,7 +234,10 @@ static wp_status command(odbc_conn *self, const char *sql, const char *doing, bo
     if (!self->plain.handle && (st = open_handle(&self->plain.handle, self, doing, err)) != WP_OK)
         return st;
     handle = self->plain.handle;
-    if (!done(SQLExecDirect(handle, (SQLCHAR *)sql, SQL_NTS)) || !done(take_results(handle)))
+    /* MariaDB's driver takes a stored procedure's text for many statements, and crashes when it is asked
+     * for their results: there are none. */
+    if (!done(SQLExecDirect(handle, (SQLCHAR *)sql, SQL_NTS)) ||
+        (!self->kind->engine->one_by_one && !done(take_results(handle))))
         st = fail_statement(self, handle, doing, writes, err);
     (void)SQLFreeStmt(handle, SQL_CLOSE);
     return st;
@@ -622,7 +634,7 @@ static wp_status recognize(const wp__odbc_kind **out, SQLHDBC dbc, wp_status oth
     if (!(*out = wp__odbc_kind_find(dbms, driver)))
         return wp__fail(err, otherwise,
                         "the ODBC connection leads to \"%s\" by the driver \"%s\": only PostgreSQL "
-                        "by psqlodbc is known",
+                        "by psqlodbc and MariaDB by MariaDB Connector/ODBC are known",
                         dbms, driver);
     if (strtol(version, NULL, 10) < (*out)->oldest)
         return wp__fail(err, WP_E_DB, "the server is %s %s; %ld or newer is needed", dbms, version,
@@ -630,8 +642,20 @@ static wp_status recognize(const wp__odbc_kind **out, SQLHDBC dbc, wp_status oth
     return WP_OK;
 }
 
-wp_status wp__odbc_location(char **location, const wp__engine **engine, const char *string,
-                            const wp_config *config, wp_error **err)
+/* The database that it is in. */
+static wp_status find_database(char **out, SQLHDBC dbc, wp_error **err)
+{
+    char name[512] = "";
+    SQLINTEGER len = 0;
+    if (!SQL_SUCCEEDED(SQLGetConnectAttr(dbc, SQL_ATTR_CURRENT_CATALOG, name, sizeof name, &len)) ||
+        !*name || strcmp(name, "null") == 0)
+        return wp__fail(err, WP_E_CONFIG, "store.url names no database: add Database=NAME");
+    *out = wp__text_dup(name);
+    return *out ? WP_OK : wp__fail_nomem(err);
+}
+
+wp_status wp__odbc_location(char **location, char **database, const wp__engine **engine,
+                            const char *string, const wp_config *config, wp_error **err)
 {
     SQLHDBC dbc = SQL_NULL_HDBC;
     const wp__odbc_kind *kind = NULL;
@@ -640,6 +664,8 @@ wp_status wp__odbc_location(char **location, const wp__engine **engine, const ch
     if (st != WP_OK)
         return st;
     st = recognize(&kind, dbc, WP_E_CONFIG, err);
+    if (st == WP_OK && kind->engine->databases)
+        st = find_database(database, dbc, err);
     (void)SQLDisconnect(dbc);
     (void)SQLFreeHandle(SQL_HANDLE_DBC, dbc);
     if (st != WP_OK)

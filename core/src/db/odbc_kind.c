@@ -21,13 +21,49 @@ static const wp__odbc_setting psqlodbc[] = {{"Protocol", "7.4-0"},
                                             {"KeepaliveInterval", "5"},
                                             {NULL, NULL}};
 
+/* MariaDB Connector/ODBC: row counts are of matched rows (OPTION 2), text is utf8mb4. */
+static const wp__odbc_setting maodbc[] = {
+    {"OPTION", "2"}, {"CHARSET", "utf8mb4"}, {"CONN_TIMEOUT", "10"}, {NULL, NULL}};
+
+/* Sources: mariadb.com/kb/en/mariadb-error-codes. */
+static const wp__odbc_code mariadb_codes[] = {
+    {1020, "40001"}, /* a row was changed since it was read (snapshot isolation) */
+    {1040, "53300"}, /* too many connections */
+    {1053, "08S01"}, /* the server is shutting down */
+    {1062, "23000"}, /* a unique key */
+    {1146, "42P01"}, /* no such table */
+    {1153, "22001"}, /* larger than max_allowed_packet */
+    {1205, "55P03"}, /* waited for a lock for too long */
+    {1213, "40001"}, /* deadlock */
+    {1290, "25006"}, /* read only */
+    {1305, "42P01"}, /* no such procedure */
+    {1317, "57014"}, /* interrupted */
+    {1792, "25006"}, /* read only */
+    {1927, "08S01"}, /* the connection was killed */
+    {1969, "57014"}, /* the statement took too long */
+    {2006, "08S01"}, /* the server has gone away */
+    {2013, "08S01"}, /* lost in a query */
+    {2055, "08S01"}, /* the same */
+    {4031, "08S01"}, /* disconnected by the server */
+    {0, NULL},
+};
+
 static const wp__odbc_kind kinds[] = {
     {.dbms = "PostgreSQL",
      .driver = "psqlodbc",
      .engine = &wp__engine_postgresql,
      .oldest = 12,
      .settings = psqlodbc,
-     .vanished = {"pqopt", "{fallback_application_name=waypost tcp_user_timeout=%lld}"}},
+     .vanished = {"pqopt", "{fallback_application_name=waypost tcp_user_timeout=%lld}"},
+     .vanished_unit_ms = 1},
+    {.dbms = "MariaDB",
+     .driver = "libmaodbc",
+     .engine = &wp__engine_mariadb,
+     .oldest = 10,
+     .settings = maodbc,
+     .vanished = {"READ_TIMEOUT", "%lld"},
+     .vanished_unit_ms = 1000,
+     .codes = mariadb_codes},
 };
 
 const wp__odbc_kind *wp__odbc_kind_find(const char *dbms, const char *driver)
@@ -37,6 +73,14 @@ const wp__odbc_kind *wp__odbc_kind_find(const char *dbms, const char *driver)
             strncasecmp(driver, kinds[i].driver, strlen(kinds[i].driver)) == 0)
             return &kinds[i];
     return NULL;
+}
+
+const char *wp__odbc_kind_sqlstate(const wp__odbc_kind *kind, const char *sqlstate, long native)
+{
+    for (const wp__odbc_code *code = kind ? kind->codes : NULL; code && code->native; code++)
+        if (code->native == native)
+            return code->sqlstate;
+    return sqlstate;
 }
 
 /* ---- connection strings ------------------------------------------------------------------- */
@@ -130,7 +174,7 @@ void wp__odbc_string_complete(wp__buf *out, const char *string, const wp__odbc_k
         const char *mark = strstr(kind->vanished.value, "%lld");
         wp__buf_fmt(out, ";%s=", kind->vanished.key);
         wp__buf_add(out, kind->vanished.value, (size_t)(mark - kind->vanished.value));
-        wp__buf_int(out, vanished_ms);
+        wp__buf_int(out, (vanished_ms + kind->vanished_unit_ms - 1) / kind->vanished_unit_ms);
         wp__buf_text(out, mark + strlen("%lld"));
     }
 }

@@ -16,6 +16,11 @@ typedef struct wp__odbc_setting {
     const char *value;
 } wp__odbc_setting;
 
+typedef struct wp__odbc_code {
+    long native;
+    const char *sqlstate;
+} wp__odbc_code;
+
 typedef struct wp__odbc_kind {
     const char *dbms;   /* SQL_DBMS_NAME */
     const char *driver; /* how SQL_DRIVER_NAME begins, whatever the case */
@@ -26,7 +31,13 @@ typedef struct wp__odbc_kind {
     /* The setting that ends a connection whose server has vanished; its value is printed with the
      * milliseconds. */
     wp__odbc_setting vanished;
+    int64_t vanished_unit_ms; /* what it is counted in */
+    /* What its own numbers of errors mean, where the SQLSTATE does not tell; the last one is 0. */
+    const wp__odbc_code *codes;
 } wp__odbc_kind;
+
+/* The SQLSTATE that an error is treated as. */
+const char *wp__odbc_kind_sqlstate(const wp__odbc_kind *kind, const char *sqlstate, long native);
 
 /* The kind that goes by these names; NULL: none that we know. */
 const wp__odbc_kind *wp__odbc_kind_find(const char *dbms, const char *driver);

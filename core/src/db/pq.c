@@ -330,7 +330,7 @@ static wp_status check_encoding(const PGconn *pg, wp_error **err)
     if (strcmp(client, "UTF8") == 0 || (server && strcmp(server, "SQL_ASCII") == 0) ||
         (strcmp(client, "SQL_ASCII") == 0 && server && strcmp(server, "UTF8") == 0))
         return WP_OK;
-    return wp__fail_encoding(client, err);
+    return wp__fail_encoding(client, &wp__engine_postgresql, err);
 }
 
 /* A lent connection is left in the mode that the app chose. */

@@ -17,7 +17,7 @@ static wp_status settle_next(wp_op *op, wp_error **err)
     if (!self->sent) {
         self->sent = true;
         wp__op_set_int(op, WP__P_NUMBER, self->limit_ms);
-        wp__op_use(op, WP__SQL_CONNECTION_SETTLE, 1);
+        wp__op_use(op, WP__SQL_CONNECTION_SETTLE, op->engine->settles_silently ? 0 : 1);
     }
     return WP_OK;
 }
@@ -87,12 +87,11 @@ static void encoding_rewind(wp_op *op)
 static const wp__op_class encoding_class = {
     .next = encoding_next, .row = encoding_row, .rewind = encoding_rewind, .single = true};
 
-wp_status wp__fail_encoding(const char *encoding, wp_error **err)
+wp_status wp__fail_encoding(const char *encoding, const wp__engine *engine, wp_error **err)
 {
     return wp__fail(err, WP_E_STATE,
-                    "the connection's client encoding%s%s would change texts, which are UTF-8: SET "
-                    "client_encoding TO 'UTF8'",
-                    *encoding ? " " : "", encoding);
+                    "the connection's client encoding%s%s would change texts, which are UTF-8: %s",
+                    *encoding ? " " : "", encoding, engine->text_hint);
 }
 
 wp_status wp__conn_check_encoding(wp_conn *conn, wp_error **err)
@@ -102,7 +101,7 @@ wp_status wp__conn_check_encoding(wp_conn *conn, wp_error **err)
     wp__op_init(&op.base, &encoding_class, conn->store);
     st = wp__conn_run(conn, &op.base, err);
     if (st == WP_OK && !op.same)
-        st = wp__fail_encoding("", err);
+        st = wp__fail_encoding("", wp__store_engine(conn->store), err);
     wp__op_fini(&op.base);
     return st;
 }

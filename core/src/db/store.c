@@ -24,8 +24,9 @@ struct wp_store {
     wp_clock *clock;
     wp__log *log;
     char *location;
-    bool memory;  /* the database lives in this process alone */
-    bool watched; /* it is a file */
+    char *database; /* that it leads to, where names begin with it */
+    bool memory;    /* the database lives in this process alone */
+    bool watched;   /* it is a file */
     wp__file_mark *mark;
     wp_conn *anchor; /* keeps a database in memory alive */
     wp__pool pool;
@@ -95,6 +96,7 @@ void wp__store_destroy(wp_store *store)
     wp_clock_free(store->clock);
     wp_config_free(store->config);
     free(store->location);
+    free(store->database);
     free(store);
 }
 
@@ -317,8 +319,8 @@ static wp_status choose_driver(wp_store *store, wp_error **err)
     }
     if (begins(url, "odbc:")) {
         store->driver = &wp__odbc_driver;
-        return wp__odbc_location(&store->location, &store->engine, url + strlen("odbc:"),
-                                 store->config, err);
+        return wp__odbc_location(&store->location, &store->database, &store->engine,
+                                 url + strlen("odbc:"), store->config, err);
     }
     return wp__fail(err, WP_E_CONFIG,
                     "store.url %s: sqlite:PATH, sqlite::memory:, postgresql://HOST/DATABASE or "
@@ -400,6 +402,8 @@ static wp_status store_new(wp_store **out, const wp_config *config, wp_error **e
     store->names = (wp__sql_names){.schema = store->config->store_schema,
                                    .outbox = store->config->outbox_table,
                                    .inbox = store->config->inbox_table,
+                                   .database = store->database,
+                                   .quote = store->engine->quote,
                                    .schemas = store->engine->schemas,
                                    .max_bytes = store->engine->name_max};
     name_channel(store);

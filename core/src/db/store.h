@@ -67,7 +67,7 @@ void wp__conn_close(wp_conn *conn);
 wp_status wp__conn_settle(wp_conn *conn, wp__open how, int64_t answer_us, wp_error **err);
 /* WP_E_STATE: texts do not arrive, or do not come back, as they were sent. */
 wp_status wp__conn_check_encoding(wp_conn *conn, wp_error **err);
-wp_status wp__fail_encoding(const char *encoding, wp_error **err);
+wp_status wp__fail_encoding(const char *encoding, const wp__engine *engine, wp_error **err);
 
 /* Wake-ups in this process: waiters that want to know of new work on this store. */
 typedef struct wp__listener {
@@ -135,9 +135,10 @@ wp_status wp__pq_lend(wp_conn **out, wp_store *store, struct pg_conn *db, wp_err
 
 extern const wp__driver wp__odbc_driver;
 /* `string` is what follows "odbc:". Connects once to find out the engine; *location gets the string
- * with what its driver needs besides. Free the location. */
-wp_status wp__odbc_location(char **location, const wp__engine **engine, const char *string,
-                            const wp_config *config, wp_error **err);
+ * with what its driver needs besides, *database the name of its database where the engine's names begin
+ * with it. Free both. */
+wp_status wp__odbc_location(char **location, char **database, const wp__engine **engine,
+                            const char *string, const wp_config *config, wp_error **err);
 wp_status wp__odbc_lend(wp_conn **out, wp_store *store, void *hdbc, wp_error **err);
 
 #endif

@@ -8,12 +8,18 @@ extern const size_t wp__sql_sqlite_migration_count;
 extern const wp__sql_source wp__sql_postgresql[WP__SQL_COUNT];
 extern const wp__sql_source wp__sql_postgresql_migrations[];
 extern const size_t wp__sql_postgresql_migration_count;
+extern const wp__sql_source wp__sql_mariadb[WP__SQL_COUNT];
+extern const wp__sql_source wp__sql_mariadb_migrations[];
+extern const size_t wp__sql_mariadb_migration_count;
+extern const wp__sql_source wp__sql_mariadb_routines[];
+extern const size_t wp__sql_mariadb_routine_count;
 
 const wp__engine wp__engine_sqlite = {
     .name = "sqlite",
     .statements = wp__sql_sqlite,
     .migrations = wp__sql_sqlite_migrations,
     .migration_count = &wp__sql_sqlite_migration_count,
+    .quote = '"',
 };
 
 const wp__engine wp__engine_postgresql = {
@@ -27,6 +33,8 @@ const wp__engine wp__engine_postgresql = {
      * scans and nested loops are right at any size. */
     .steady = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; "
               "SET plan_cache_mode = force_generic_plan; SET jit = off",
+    .text_hint = "SET client_encoding TO 'UTF8'",
+    .quote = '"',
     .name_max = 63, /* NAMEDATALEN - 1: longer ones would be cut silently */
     .schemas = true,
     .text_ids = true,
@@ -36,4 +44,26 @@ const wp__engine wp__engine_postgresql = {
     .enqueues_many = true,
     .row_locks = true,
     .signals = true,
+};
+
+const wp__engine wp__engine_mariadb = {
+    .name = "mariadb",
+    .statements = wp__sql_mariadb,
+    .migrations = wp__sql_mariadb_migrations,
+    .migration_count = &wp__sql_mariadb_migration_count,
+    .routines = wp__sql_mariadb_routines,
+    .routine_count = &wp__sql_mariadb_routine_count,
+    .begin = "START TRANSACTION READ WRITE", /* connection_settle has set the isolation */
+    .text_hint = "SET NAMES utf8mb4, or CHARSET=utf8mb4 in an ODBC connection string",
+    .quote = '`',
+    .name_max = 64,
+    .databases = true,
+    .one_by_one = true,
+    .claim_pairs = true,
+    .settles_silently = true,
+    .text_ids = true,
+    .own_clock = true,
+    .claim_reads = true,
+    .joint_writes = true,
+    .row_locks = true,
 };

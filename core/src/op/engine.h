@@ -11,12 +11,21 @@ typedef struct wp__engine {
     const wp__sql_source *statements;
     const wp__sql_source *migrations;
     const size_t *migration_count;
-    const char *begin;  /* begins a transaction, on a server; COMMIT and ROLLBACK end it */
-    const char *steady; /* sets a worker's connection so that plans are right at any size */
-    size_t name_max;    /* bytes of an object's name; 0: no limit */
-    bool schemas;       /* tables are in a schema; else its name is a prefix of theirs */
-    bool text_ids;      /* ids are text parameters and lists of them JSON; else they are bytes */
-    bool own_clock;     /* statements ask the server what time it is; else they are told */
+    const wp__sql_source
+        *routines; /* stored procedures, made anew by every deployment; NULL: none */
+    const size_t *routine_count;
+    const char *begin;     /* begins a transaction, on a server; COMMIT and ROLLBACK end it */
+    const char *steady;    /* sets a worker's connection so that plans are right at any size */
+    const char *text_hint; /* how an app makes its connection send texts as UTF-8 */
+    size_t name_max;       /* bytes of an object's name; 0: no limit */
+    char quote;            /* around names */
+    bool databases;        /* names begin with the database's, lest they follow the session's */
+    bool one_by_one;       /* scripts are sent statement by statement, and each commits */
+    bool claim_pairs; /* lists of claims are [[seq, claim number], ...]; else {seq: claim number} */
+    bool settles_silently; /* connection_settle returns no row */
+    bool schemas;          /* tables are in a schema; else its name is a prefix of theirs */
+    bool text_ids;         /* ids are text parameters and lists of them JSON; else they are bytes */
+    bool own_clock;        /* statements ask the server what time it is; else they are told */
     bool claim_reads;   /* the claim returns the messages; else they are read by a statement more */
     bool joint_writes;  /* one statement writes to several tables */
     bool enqueues_many; /* one statement stores many messages */
@@ -26,5 +35,6 @@ typedef struct wp__engine {
 
 extern const wp__engine wp__engine_sqlite;
 extern const wp__engine wp__engine_postgresql;
+extern const wp__engine wp__engine_mariadb;
 
 #endif

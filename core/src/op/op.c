@@ -150,6 +150,20 @@ wp_status wp__column_int_or(int64_t *out, const wp__value *value, int64_t otherw
     return WP_OK;
 }
 
+/* 32 digits without dashes, as HEX() writes them. */
+static bool parse_hex(wp_id *out, const char *digits)
+{
+    char text[37];
+    size_t at = 0;
+    for (size_t i = 0; i < 32; i++) {
+        if (i == 8 || i == 12 || i == 16 || i == 20)
+            text[at++] = '-';
+        text[at++] = digits[i];
+    }
+    text[at] = '\0';
+    return wp_id_parse(out, text, NULL) == WP_OK;
+}
+
 wp_status wp__column_id(wp_id *out, const wp__value *value, wp_error **err)
 {
     if (value->type == WP_VALUE_BYTES && value->len == sizeof out->bytes) {
@@ -158,6 +172,8 @@ wp_status wp__column_id(wp_id *out, const wp__value *value, wp_error **err)
     }
     if (value->type == WP_VALUE_TEXT && value->len == 36 &&
         wp_id_parse(out, value->p, NULL) == WP_OK)
+        return WP_OK;
+    if (value->type == WP_VALUE_TEXT && value->len == 32 && parse_hex(out, value->p))
         return WP_OK;
     return wp__fail(err, WP_E_DB,
                     "a row of Waypost's tables does not hold an id where one belongs");
@@ -173,8 +189,13 @@ wp_status wp__op_next(bool *more, wp_op *op, wp_error **err)
         return WP_OK;
     }
     st = op->cls->next(op, err);
-    if (st != WP_OK)
+    if (st == WP_OK && op->pending && !wp__op_has(op, op->statement))
+        st = wp__fail(err, WP_E_STATE, "%s: Waypost does not have this on %s yet",
+                      wp__sql_id_name(op->statement), op->engine->name);
+    if (st != WP_OK) {
+        op->pending = false;
         return st;
+    }
     op->finished = !op->pending;
     *more = op->pending;
     return WP_OK;

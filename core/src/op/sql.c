@@ -96,16 +96,20 @@ void wp__sql_object_name(wp__buf *out, const char *object, size_t len, const wp_
 static wp_status add_quoted(wp__buf *out, const char *name, size_t len, const wp__sql_names *names,
                             wp_error **err)
 {
+    const char quote = names->quote ? names->quote : '"';
     if (names->max_bytes && len > names->max_bytes)
         return wp__fail(err, WP_E_CONFIG,
                         "store.schema, store.outbox_table or store.inbox_table makes the name "
                         "\"%.*s\" of %zu bytes, "
                         "the database's limit is %zu",
                         (int)len, name, len, names->max_bytes);
-    wp__buf_text(out, "\"");
-    for (size_t i = 0; i < len; i++)
-        wp__buf_add(out, name[i] == '"' ? "\"\"" : &name[i], name[i] == '"' ? 2 : 1);
-    wp__buf_text(out, "\"");
+    wp__buf_add(out, &quote, 1);
+    for (size_t i = 0; i < len; i++) {
+        if (name[i] == quote)
+            wp__buf_add(out, &quote, 1); /* doubled */
+        wp__buf_add(out, &name[i], 1);
+    }
+    wp__buf_add(out, &quote, 1);
     return WP_OK;
 }
 
@@ -117,8 +121,9 @@ static wp_status add_object(wp__buf *out, const char *object, size_t len, bool q
     wp__sql_object_name(&bare, object, len, names);
     if (bare.failed)
         st = wp__fail_nomem(err);
-    if (st == WP_OK && qualified && names->schemas) {
-        st = add_quoted(out, names->schema, strlen(names->schema), names, err);
+    if (st == WP_OK && qualified && (names->schemas || names->database)) {
+        const char *space = names->schemas ? names->schema : names->database;
+        st = add_quoted(out, space, strlen(space), names, err);
         wp__buf_text(out, ".");
     }
     if (st == WP_OK)
@@ -406,6 +411,12 @@ void wp__sql_set_free(wp__sql_set *set)
 const wp__sql_text *wp__sql_get(const wp__sql_set *set, wp__sql_id id, wp_paramstyle style)
 {
     return &atomic_load_explicit(&set->styles[style - 1], memory_order_acquire)->items[id];
+}
+
+const char *wp__sql_id_name(wp__sql_id id)
+{
+    static const char *const names[] = {WP__SQL_NAMES};
+    return names[id];
 }
 
 const char *wp__sql_name(const wp__sql_set *set, wp__sql_id id)

@@ -92,10 +92,12 @@ typedef struct wp__sql_text {
 /* What tables are called on one store. */
 typedef struct wp__sql_names {
     const char *schema;
-    const char *outbox; /* the outbox table; other objects of the outbox are named after it */
-    const char *inbox;  /* the same of the inbox */
-    bool schemas;       /* the engine has schemas; else the schema is every name's prefix */
-    size_t max_bytes;   /* the engine's limit of a name; 0: none */
+    const char *outbox;   /* the outbox table; other objects of the outbox are named after it */
+    const char *inbox;    /* the same of the inbox */
+    const char *database; /* before every name; NULL: none */
+    char quote;           /* around names; 0: " */
+    bool schemas;         /* the engine has schemas; else the schema is every name's prefix */
+    size_t max_bytes;     /* the engine's limit of a name; 0: none */
 } wp__sql_names;
 
 /* Every statement of one engine, rendered. Thread-safe. */
@@ -110,11 +112,13 @@ void wp__sql_set_free(wp__sql_set *set);
 wp_status wp__sql_set_style(wp__sql_set *set, wp_paramstyle style, wp_error **err);
 /* A statement in a style that the set has. */
 const wp__sql_text *wp__sql_get(const wp__sql_set *set, wp__sql_id id, wp_paramstyle style);
+/* The name of a statement that the engine may lack, as sql/statements.txt has it. */
+const char *wp__sql_id_name(wp__sql_id id);
 /* Its name in sql/. */
 const char *wp__sql_name(const wp__sql_set *set, wp__sql_id id);
 
 /* Append `source` with every placeholder replaced; a migration script, say.
- *   {outbox_work}       the object's quoted name, with its schema where the engine has them
+ *   {outbox_work}       the object's quoted name, with its schema or database where the engine has them
  *   {name:outbox_work}  without the schema, as CREATE INDEX wants it
  *   {text:outbox_work}  its quoted name as a text literal
  *   {schema}            the schema's quoted name

@@ -68,20 +68,24 @@ void wp__refs_sort(wp__refs *refs)
     refs->count = kept;
 }
 
-void wp__refs_json(wp__buf *out, const wp__refs *refs, size_t from, size_t to)
+void wp__refs_json(wp__buf *out, const wp__refs *refs, size_t from, size_t to,
+                   const wp__engine *engine)
 {
-    wp__buf_text(out, "{");
+    const bool pairs = engine && engine->claim_pairs;
+    wp__buf_text(out, pairs ? "[" : "{");
     for (size_t i = from; i < to; i++) {
         const wp__claim_ref *ref = &refs->items[i];
-        wp__buf_text(out, i == from ? "\"" : ",\"");
+        wp__buf_text(out, i == from ? "" : ",");
+        wp__buf_text(out, pairs ? "[" : "\"");
         wp__buf_int(out, ref->seq);
-        wp__buf_text(out, "\":");
+        wp__buf_text(out, pairs ? "," : "\":");
         if (ref->claim_number == WP__ANY_CLAIM)
             wp__buf_text(out, "null");
         else
             wp__buf_int(out, ref->claim_number);
+        wp__buf_text(out, pairs ? "]" : "");
     }
-    wp__buf_text(out, "}");
+    wp__buf_text(out, pairs ? "]" : "}");
 }
 
 /* ---- the operation ------------------------------------------------------------------------ */
@@ -89,7 +93,7 @@ void wp__refs_json(wp__buf *out, const wp__refs *refs, size_t from, size_t to)
 static wp_status use_refs(wp__finish_op *self, size_t from, size_t to, wp_error **err)
 {
     wp__buf_clear(&self->json);
-    wp__refs_json(&self->json, &self->refs, from, to);
+    wp__refs_json(&self->json, &self->refs, from, to, self->base.engine);
     if (self->json.failed)
         return wp__fail_nomem(err);
     wp__op_set_textn(&self->base, WP__P_CLAIMS, self->json.data, self->json.len);

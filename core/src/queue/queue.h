@@ -191,8 +191,9 @@ bool wp__finish_op_changed(wp__finish_op *op, const wp_received *message);
 bool wp__finish_op_passed(wp__finish_op *op, const wp_received *message);
 /* Order rows by key and drop repeats: one lock order for everyone. */
 void wp__refs_sort(wp__refs *refs);
-/* Append {"seq":claim number, ...} for refs[from..to). */
-void wp__refs_json(wp__buf *out, const wp__refs *refs, size_t from, size_t to);
+/* Append {"seq":claim number, ...} for refs[from..to), or pairs where the engine wants those. */
+void wp__refs_json(wp__buf *out, const wp__refs *refs, size_t from, size_t to,
+                   const wp__engine *engine);
 
 /* ---- what became of claims ---- */
 

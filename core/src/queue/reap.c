@@ -71,7 +71,7 @@ static wp_status use_group(wp__reap_op *self, wp_error **err)
     }
     wp__buf_clear(&self->json);
     if (st == WP_OK)
-        wp__refs_json(&self->json, &refs, 0, refs.count);
+        wp__refs_json(&self->json, &refs, 0, refs.count, op->engine);
     wp__refs_free(&refs);
     if (st == WP_OK && self->json.failed)
         st = wp__fail_nomem(err);

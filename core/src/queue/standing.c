@@ -11,7 +11,7 @@ static wp_status standing_next(wp_op *op, wp_error **err)
     if (self->step++ > 0 || self->refs.count == 0)
         return WP_OK;
     wp__buf_clear(&self->json);
-    wp__refs_json(&self->json, &self->refs, 0, self->refs.count);
+    wp__refs_json(&self->json, &self->refs, 0, self->refs.count, self->base.engine);
     if (self->json.failed)
         return wp__fail_nomem(err);
     wp__op_set_textn(op, WP__P_CLAIMS, self->json.data, self->json.len);

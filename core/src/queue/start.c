@@ -49,7 +49,7 @@ wp_status wp__claim_use_end(wp__claim_op *claim, wp__buf *json, const wp__refs *
 {
     wp_op *op = &claim->base;
     wp__buf_clear(json);
-    wp__refs_json(json, refs, 0, refs->count);
+    wp__refs_json(json, refs, 0, refs->count, op->engine);
     wp__op_set_textn(op, WP__P_CLAIMS, json->data, json->len);
     wp__op_set_id(op, WP__P_OWNER, &claim->owner);
     wp__op_set_now(op);

@@ -25,6 +25,15 @@ static int64_t keep_ms(const wp_config *config, size_t kind)
     return all[kind];
 }
 
+/* Whether the store's engine has such rows. */
+static bool has_kind(const wp__part *part, size_t kind)
+{
+    const wp__sql_source *statements = wp__store_engine(part->store)->statements;
+    const wp__sql_id needs = kind == JOINS ? WP__SQL_JOIN_REMOVE
+                                           : wp__queue_sql_id(wp__queues[kind], WP__QUEUE_FIND_OLD);
+    return statements[needs].text != NULL;
+}
+
 static bool keeps_all(const wp_config *config)
 {
     bool all = true;
@@ -66,7 +75,7 @@ static void end_kind(wp__part *part)
 static wp_status clean_page(wp__part *part, int64_t now, wp_error **err)
 {
     wp__cleaning *c = &part->cleaning;
-    const int64_t keep = keep_ms(part->worker->config, c->kind);
+    const int64_t keep = has_kind(part, c->kind) ? keep_ms(part->worker->config, c->kind) : 0;
     size_t removed = 0;
     bool more = false;
     int64_t pause;

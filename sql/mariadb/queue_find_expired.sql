@@ -1,0 +1,7 @@
+-- queue_find_expired: claims whose lease is over, longest first; 1: their message has expired, too. They are held until this transaction ends.
+SELECT w.seq, w.attempt, w.claim_number, w.max_attempts, HEX(w.owner_token), CASE WHEN w.expires_at <= COALESCE(:now, TIMESTAMPDIFF(MICROSECOND, DATE'1970-01-01', UTC_TIMESTAMP(6))) THEN 1 ELSE 0 END
+FROM {queue_work} AS w FORCE INDEX (leased)
+WHERE w.status = 1 AND w.locked_until >= :since AND w.locked_until <= COALESCE(:now, TIMESTAMPDIFF(MICROSECOND, DATE'1970-01-01', UTC_TIMESTAMP(6)))
+ORDER BY w.locked_until, w.seq
+LIMIT :batch
+FOR UPDATE SKIP LOCKED

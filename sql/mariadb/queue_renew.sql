@@ -1,0 +1,2 @@
+-- queue_renew: extend claims to :lease us from now.
+CALL {queue_renew}(:claims, :owner, :now, :lease)

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* MariaDB by ODBC: errors of statements that are prepared, connections that are killed, locks that are held,
+ * deployments that were cut off, and apps' connections as they may be. */
+#include "base/thread.h"
+#include "support/wpt_mariadb.h"
+
+typedef struct place {
+    char url[256];
+    SQLHDBC dbc; /* sees what was committed */
+    wp_store *store;
+} place;
+
+static int setup(void **state)
+{
+    place *p = calloc(1, sizeof *p);
+    assert_non_null(p);
+    wpt_mariadb_name(p->url, sizeof p->url, "fault");
+    p->dbc = wpt_mariadb_create(p->url, sizeof p->url, NULL);
+    p->store = wpt_store(p->url, NULL, NULL);
+    *state = p;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    place *p = *state;
+    wp_store_close(p->store);
+    wpt_mariadb_release();
+    free(p);
+    return 0;
+}
+
+static wp_id enqueue(wp_store *store, wp_conn *conn, const char *unique_key)
+{
+    wp_message *m = wpt_message("a", "x");
+    wp_id id;
+    if (unique_key)
+        WPT_OK(wp_message_set_unique_key(m, unique_key, WPT_ERR));
+    WPT_OK(wp_outbox_enqueue(&id, NULL, store, conn, m, WPT_ERR));
+    wp_message_free(m);
+    return id;
+}
+
+static void enqueue_fails(wp_store *store, wp_status as, bool retriable)
+{
+    wp_message *m = wpt_message("a", "x");
+    wp_id id;
+    WPT_STATUS(wp_outbox_enqueue(&id, NULL, store, NULL, m, WPT_ERR), as);
+    assert_int_equal(wpt_last_retriable(), retriable);
+    wp_message_free(m);
+}
+
+/* The driver cannot use a prepared statement again after an error. */
+static void test_enqueue__after_an_error__works_again(void **state)
+{
+    place *p = *state;
+    (void)enqueue(p->store, NULL, NULL);
+    wpt_odbc_exec(p->dbc, "RENAME TABLE infra_outbox_work TO elsewhere");
+    for (int i = 0; i < 3; i++)
+        enqueue_fails(p->store, WP_E_SCHEMA, false);
+    wpt_odbc_exec(p->dbc, "RENAME TABLE elsewhere TO infra_outbox_work");
+    (void)enqueue(p->store, NULL, NULL);
+    assert_int_equal(wpt_odbc_number(p->dbc, "SELECT COUNT(*) FROM infra_outbox"), 2);
+    assert_int_equal(wpt_odbc_number(p->dbc, "SELECT COUNT(*) FROM infra_outbox_work"), 2);
+}
+
+static void test_enqueue__lock_wait_timeout__is_retriable_and_stores_nothing(void **state)
+{
+    place *p = *state;
+    wp_store *hasty =
+        wpt_store(p->url, NULL,
+                  WPT_OPTIONS("store.busy_timeout_ms", "100", "store.response_timeout_ms", "1000"));
+    SQLHDBC other = wpt_mariadb_connect(p->url);
+    wp_message *m = wpt_message("a", "x");
+    int duplicate = 0;
+    wp_id id;
+    WPT_OK(wp_message_set_unique_key(m, "k", WPT_ERR));
+    WPT_OK(wp_outbox_enqueue(&id, NULL, hasty, NULL, m, WPT_ERR));
+    wpt_odbc_exec(other, "BEGIN");
+    wpt_odbc_exec(other, "SELECT * FROM infra_outbox_work FOR UPDATE");
+    for (int i = 0; i < 2; i++) {
+        WPT_STATUS(wp_outbox_enqueue(&id, NULL, hasty, NULL, m, WPT_ERR), WP_E_UNAVAILABLE);
+        assert_true(wpt_last_retriable());
+    }
+    wpt_odbc_exec(other, "ROLLBACK");
+    WPT_OK(wp_outbox_enqueue(&id, &duplicate, hasty, NULL, m, WPT_ERR));
+    assert_int_equal(duplicate, 1);
+    assert_int_equal(wpt_odbc_number(p->dbc, "SELECT COUNT(*) FROM infra_outbox"), 1);
+    wp_message_free(m);
+    wpt_odbc_close(other);
+    wp_store_close(hasty);
+}
+
+/* Kill another connection to the database; it may be gone by then. */
+static void kill_one(SQLHDBC dbc)
+{
+    SQLHSTMT statement = SQL_NULL_HSTMT;
+    char sql[64];
+    (void)snprintf(sql, sizeof sql, "KILL %lld",
+                   (long long)wpt_odbc_number(
+                       dbc, "SELECT COALESCE(MAX(id), 0) FROM information_schema.processlist"
+                            " WHERE db = DATABASE() AND id <> CONNECTION_ID()"));
+    assert_int_equal(SQLAllocHandle(SQL_HANDLE_STMT, dbc, &statement), SQL_SUCCESS);
+    (void)SQLExecDirect(statement, (SQLCHAR *)sql, SQL_NTS);
+    (void)SQLFreeHandle(SQL_HANDLE_STMT, statement);
+}
+
+/* Every connection of a store is killed, again and again. */
+static void test_enqueue__connections_killed__nothing_is_lost_or_doubled(void **state)
+{
+    place *p = *state;
+    for (int i = 0; i < 20; i++) {
+        kill_one(p->dbc);
+        (void)enqueue(p->store, NULL, i % 2 ? "same" : NULL);
+    }
+    assert_int_equal(wpt_odbc_number(p->dbc, "SELECT COUNT(*) FROM infra_outbox"), 11);
+}
+
+/* ---- deployments -------------------------------------------------------------------------- */
+
+/* DDL commits by itself: whatever a killed deployment has left, the next one completes. */
+static void test_deploy__cut_off_anywhere__is_completed_by_the_next(void **state)
+{
+    static const char *const undone[] = {
+        "DROP VIEW infra_outbox_all",         "DROP VIEW infra_outbox_heads",
+        "DROP TRIGGER infra_outbox_enqueued", "DROP TRIGGER infra_outbox_numbered",
+        "DROP TABLE infra_outbox_replayed",   "DROP TABLE infra_outbox_finished",
+        "DROP TABLE infra_outbox_work",       "DROP TABLE infra_outbox",
+        "DROP SEQUENCE infra_outbox_seq",
+    };
+    place *p = *state;
+    wpt_odbc_exec(p->dbc, "DROP PROCEDURE infra_outbox_retry");
+    for (size_t left = 0; left <= WPT_COUNT(undone); left += 3) {
+        wp_store *store;
+        for (size_t i = 0; i < left; i++)
+            wpt_odbc_exec(p->dbc, undone[i]);
+        wpt_odbc_exec(p->dbc, "DELETE FROM infra_migration WHERE number = 1");
+        store = wpt_store(p->url, NULL, NULL);
+        (void)enqueue(store, NULL, "k");
+        assert_int_equal(wpt_claimable(store), 1);
+        wp_store_close(store);
+        wpt_odbc_exec(p->dbc, "DELETE FROM infra_outbox");
+        wpt_odbc_exec(p->dbc, "DELETE FROM infra_outbox_work");
+    }
+}
+
+/* ---- the app's connection ----------------------------------------------------------------- */
+
+static wp_conn *lend(wp_store *store, SQLHDBC dbc)
+{
+    wp_conn *conn = NULL;
+    WPT_OK(wp_conn_borrow_odbc(&conn, store, dbc, WPT_ERR));
+    return conn;
+}
+
+/* Names lead to the store's database, whichever one the app uses meanwhile. */
+static void test_lent__in_another_database__the_stores_tables_are_meant(void **state)
+{
+    place *p = *state;
+    SQLHDBC app = wpt_mariadb_connect(p->url);
+    wp_conn *conn = lend(p->store, app);
+    wpt_odbc_exec(app, "USE information_schema");
+    (void)enqueue(p->store, conn, NULL);
+    (void)enqueue(p->store, conn, "k");
+    assert_int_equal(wpt_odbc_number(p->dbc, "SELECT COUNT(*) FROM infra_outbox_work"), 2);
+    wp_conn_free(conn);
+    wpt_odbc_close(app);
+}
+
+/* What LAST_INSERT_ID() tells the app is its own; its transaction goes on. */
+static void test_lent__last_insert_id__stays_the_apps(void **state)
+{
+    place *p = *state;
+    SQLHDBC app = wpt_mariadb_connect(p->url);
+    wp_conn *conn = lend(p->store, app);
+    int64_t own;
+    wpt_odbc_exec(app, "CREATE TABLE numbered (n INTEGER AUTO_INCREMENT PRIMARY KEY)");
+    wpt_odbc_exec(app, "BEGIN");
+    wpt_odbc_exec(app, "INSERT INTO numbered VALUES (41), (NULL)");
+    own = wpt_odbc_number(app, "SELECT LAST_INSERT_ID()");
+    (void)enqueue(p->store, conn, NULL);
+    (void)enqueue(p->store, conn, "k");
+    (void)enqueue(p->store, conn, "k");
+    assert_int_equal(wpt_odbc_number(app, "SELECT LAST_INSERT_ID()"), own);
+    assert_int_equal(wpt_odbc_number(p->dbc, "SELECT COUNT(*) FROM infra_outbox"), 0);
+    wpt_odbc_exec(app, "ROLLBACK");
+    assert_int_equal(wpt_odbc_number(p->dbc, "SELECT COUNT(*) FROM infra_outbox"), 0);
+    wp_conn_free(conn);
+    wpt_odbc_close(app);
+}
+
+static void test_lent__client_encoding__other_than_utf8mb4_is_refused(void **state)
+{
+    static const char *const names[] = {"client = latin1", "results = utf8mb3"};
+    place *p = *state;
+    for (size_t i = 0; i < WPT_COUNT(names); i++) {
+        SQLHDBC app = wpt_mariadb_connect(p->url);
+        wp_conn *conn = lend(p->store, app);
+        wp_message *m = wpt_message("a", "x");
+        char sql[64];
+        wp_id id;
+        (void)snprintf(sql, sizeof sql, "SET character_set_%s", names[i]);
+        wpt_odbc_exec(app, sql);
+        WPT_FAILS(wp_outbox_enqueue(&id, NULL, p->store, conn, m, WPT_ERR), WP_E_STATE,
+                  "CHARSET=utf8mb4");
+        wp_message_free(m);
+        wp_conn_free(conn);
+        wpt_odbc_close(app);
+    }
+}
+
+/* An app's user needs no right on the tables but to insert messages. */
+static void test_lent__user_with_few_rights__may_enqueue_and_finish(void **state)
+{
+    place *p = *state;
+    char string[512], sql[300];
+    SQLHDBC app;
+    wp_conn *conn;
+    const char *database = strstr(p->url, ";Database=") + strlen(";Database=");
+    const char *uid = strstr(p->url, "Uid=");
+    wpt_odbc_exec(p->dbc, "CREATE OR REPLACE USER poor@'%'");
+    (void)snprintf(sql, sizeof sql, "GRANT INSERT ON `%s`.infra_outbox TO poor@'%%'", database);
+    wpt_odbc_exec(p->dbc, sql);
+    (void)snprintf(sql, sizeof sql, "GRANT EXECUTE ON `%s`.* TO poor@'%%'", database);
+    wpt_odbc_exec(p->dbc, sql);
+    (void)snprintf(string, sizeof string, "%.*sUid=poor;CHARSET=utf8mb4;Database=%s",
+                   (int)(uid - p->url - (ptrdiff_t)strlen("odbc:")), p->url + strlen("odbc:"),
+                   database);
+    app = wpt_odbc_connect(string);
+    conn = lend(p->store, app);
+    (void)enqueue(p->store, conn, NULL);
+    (void)enqueue(p->store, conn, "k");
+    assert_int_equal(wpt_claimable(p->store), 2);
+    wp_conn_free(conn);
+    wpt_odbc_close(app);
+    wpt_odbc_exec(p->dbc, "DROP USER poor@'%'");
+}
+
+/* ---- what there is not -------------------------------------------------------------------- */
+
+static void test_queues__not_there_yet__are_refused_by_name(void **state)
+{
+    place *p = *state;
+    wp_message *m = wpt_message("a", "x");
+    wp_id id;
+    WPT_FAILS(wp_timer_schedule(&id, NULL, p->store, NULL, m, WPT_ERR), WP_E_STATE, "mariadb");
+    wp_message_free(m);
+}
+
+/* ---- many at once ------------------------------------------------------------------------- */
+
+enum { RIVALS = 4, MESSAGES = 400 };
+
+typedef struct rival {
+    wp_store *store;
+    size_t acked;
+    wp_status st;
+} rival;
+
+static void *claim_and_ack(void *arg)
+{
+    rival *self = arg;
+    size_t count = 1;
+    while (count && self->st == WP_OK) {
+        wp_claim *claim = NULL;
+        wp_id owner;
+        wp_id_new(&owner);
+        self->st = wp_outbox_claim(&claim, self->store, &owner, NULL, 0, 10, 60000, NULL);
+        count = wp_claim_count(claim);
+        for (size_t i = 0; i < count && self->st == WP_OK; i++) {
+            size_t changed = 0;
+            self->st = wp_outbox_ack(&changed, self->store, NULL, &owner,
+                                     wp_received_id(wp_claim_at(claim, i)), NULL, 1, NULL, NULL);
+            self->acked += changed;
+        }
+        wp_claim_free(claim);
+    }
+    return NULL;
+}
+
+static void test_claim__by_many_at_once__each_message_once(void **state)
+{
+    place *p = *state;
+    rival rivals[RIVALS] = {{0}};
+    wp__thread threads[RIVALS] = {{0}};
+    size_t acked = 0;
+    for (int i = 0; i < MESSAGES; i++)
+        (void)enqueue(p->store, NULL, NULL);
+    for (size_t i = 0; i < RIVALS; i++) {
+        rivals[i].store = wpt_store(p->url, NULL, NULL);
+        WPT_OK(wp__thread_start(&threads[i], "rival", claim_and_ack, &rivals[i], WPT_ERR));
+    }
+    for (size_t i = 0; i < RIVALS; i++) {
+        wp__thread_join(&threads[i]);
+        assert_int_equal(rivals[i].st, WP_OK);
+        acked += rivals[i].acked;
+        wp_store_close(rivals[i].store);
+    }
+    assert_int_equal(acked, MESSAGES);
+    assert_int_equal(wpt_odbc_number(p->dbc, "SELECT COUNT(*) FROM infra_outbox_finished"),
+                     MESSAGES);
+    assert_int_equal(wpt_odbc_number(p->dbc, "SELECT COUNT(*) FROM infra_outbox_work"), 0);
+}
+
+int main(void)
+{
+#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_enqueue__after_an_error__works_again),
+        TEST(test_enqueue__lock_wait_timeout__is_retriable_and_stores_nothing),
+        TEST(test_enqueue__connections_killed__nothing_is_lost_or_doubled),
+        TEST(test_deploy__cut_off_anywhere__is_completed_by_the_next),
+        TEST(test_lent__in_another_database__the_stores_tables_are_meant),
+        TEST(test_lent__last_insert_id__stays_the_apps),
+        TEST(test_lent__client_encoding__other_than_utf8mb4_is_refused),
+        TEST(test_lent__user_with_few_rights__may_enqueue_and_finish),
+        TEST(test_queues__not_there_yet__are_refused_by_name),
+        TEST(test_claim__by_many_at_once__each_message_once),
+    };
+    cmocka_set_test_filter(getenv("WAYPOST_TEST_FILTER"));
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
