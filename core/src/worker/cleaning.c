@@ -34,6 +34,12 @@ static bool has_kind(const wp__part *part, size_t kind)
     return statements[needs].text != NULL;
 }
 
+/* Whether it has leases, without which nobody knows who cleans. */
+static bool has_leases(const wp__part *part)
+{
+    return wp__store_engine(part->store)->statements[WP__SQL_LEASE_ACQUIRE].text != NULL;
+}
+
 static bool keeps_all(const wp_config *config)
 {
     bool all = true;
@@ -121,7 +127,7 @@ wp_status wp__part_clean(wp__part *part, int64_t now, int64_t *deadline, wp_erro
     const int64_t tenth = part->worker->config->cleanup_ms * 100;
     wp_error *cause = NULL;
     wp_status st = WP_OK;
-    if (keeps_all(part->worker->config) || wp__part_is_ending(part))
+    if (keeps_all(part->worker->config) || !has_leases(part) || wp__part_is_ending(part))
         return WP_OK;
     if (!c->at) /* not all at once, and not while everything starts */
         c->at = now + tenth + (int64_t)(wp__random() % (uint64_t)tenth);
