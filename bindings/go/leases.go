@@ -216,11 +216,15 @@ func (l leases) hold(ctx context.Context, name string, duration time.Duration, p
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	owner := ownerOf(options)
+	if owner == "" {
+		owner = NewID().String() // of all tries: what one acquired whose answer was lost is the next one's
+	}
 	turn := newTurn(l.waitedFor(name))
 	defer turn.leave()
 	for attempt := 0; ; attempt++ {
 		turn.take()
-		lease, refused, pause, err := l.tryHold(ctx, name, ownerOf(options), duration, attempt)
+		lease, refused, pause, err := l.tryHold(ctx, name, owner, duration, attempt)
 		var failed *Error
 		switch {
 		case refused != nil:

@@ -10,11 +10,11 @@ g AS (
         held_until = CAST(:lease AS bigint) + coalesce(CAST(:now AS bigint), CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)),
         acquired_at = coalesce(CAST(:now AS bigint), CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint))
     WHERE l.name = CAST(:name AS text)
-      AND (l.held_until <= (SELECT now FROM n) OR l.owner = CAST(:owner AS text))
+      AND (l.held_until <= (SELECT now FROM n) OR l.owner IS NULL OR l.owner = CAST(:owner AS text))
     RETURNING l.owner, l.fence, l.held_until, l.acquired_at
 )
 SELECT 1, g.owner, g.fence, g.held_until, g.acquired_at, 1, 1 FROM g
 UNION ALL
-SELECT 0, l.owner, l.fence, l.held_until, n.now, 1, CASE WHEN l.held_until > n.now THEN 1 ELSE 0 END
+SELECT 0, l.owner, l.fence, l.held_until, n.now, 1, CASE WHEN l.held_until > n.now AND l.owner IS NOT NULL THEN 1 ELSE 0 END
 FROM {lease} AS l CROSS JOIN n
 WHERE l.name = CAST(:name AS text) AND NOT EXISTS (SELECT 1 FROM g)

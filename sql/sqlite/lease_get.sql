@@ -1,3 +1,3 @@
 -- lease_get: who holds :name, or held it last.
-SELECT 0, +owner, +fence, +held_until, :now, 1, CASE WHEN held_until > :now THEN 1 ELSE 0 END
+SELECT 0, +owner, +fence, +held_until, :now, 1, CASE WHEN held_until > :now AND owner IS NOT NULL THEN 1 ELSE 0 END
 FROM {lease} WHERE name = :name

@@ -167,6 +167,7 @@ static void test_start__bad_arguments__are_refused(void **state)
     WPT_FAILS(wp_join_set_metadata(join, "\xff", WPT_ERR), WP_E_ARGUMENT, "metadata");
     WPT_FAILS(wp_join_set_timeout_ms(join, 0, WPT_ERR), WP_E_RANGE, "timeout_ms");
     WPT_FAILS(wp_join_set_deadline_us(join, -1, WPT_ERR), WP_E_RANGE, "deadline_us");
+    WPT_FAILS(wp_join_set_deadline_us(join, 0, WPT_ERR), WP_E_RANGE, "deadline_us");
     WPT_OK(wp_message_set_unique_key(message, "k", WPT_ERR));
     WPT_FAILS(wp_join_set_success(join, message, WPT_ERR), WP_E_ARGUMENT, "unique key");
     WPT_OK(wp_message_set_unique_key(message, NULL, WPT_ERR));

@@ -212,6 +212,17 @@ static void test_cleanup__only_what_nobody_has_held_for_so_long(void **state)
     assert_true(acquire(b, WP_LEASE_SHARED, "s", "n1", SECOND) > 0);
     assert_true(acquire(b, WP_LEASE_SHARED, "s", "n2", SECOND) > 0);
     assert_int_equal(acquire(b, WP_LEASE_SHARED, "s", "x", SECOND), 0);
+    /* one that was released counts from then on */
+    assert_true(acquire(b, WP_LEASE_EXCLUSIVE, "freed", "a", 60 * SECOND) > 0);
+    wpt_advance_ms(b->clock, SECOND);
+    assert_int_equal(release(b, WP_LEASE_EXCLUSIVE, "freed", "a", 0), 1);
+    wpt_advance_ms(b->clock, 3 * SECOND - 1);
+    WPT_OK(wp_lease_cleanup(&removed, b->store, 3 * SECOND, WPT_ERR));
+    assert_int_equal(holders(b, WP_LEASE_EXCLUSIVE, "freed"), 0);
+    wpt_advance_ms(b->clock, 1);
+    WPT_OK(wp_lease_cleanup(&removed, b->store, 3 * SECOND, WPT_ERR));
+    WPT_STATUS(wp_lease_get(&info, b->store, NULL, WP_LEASE_EXCLUSIVE, "freed", WPT_ERR),
+               WP_E_NOT_FOUND);
 }
 
 /* scenario: LEA-008 */
@@ -377,6 +388,48 @@ static void test_semaphore__lower_limit__only_blocks_new_holders(void **state)
     WPT_OK(wp_semaphore_set_limit(b->store, NULL, "s", 1, WPT_ERR));
     assert_true(acquire(b, WP_LEASE_SHARED, "s", "b", SECOND) > 0);
     assert_int_equal(acquire(b, WP_LEASE_SHARED, "s", "a", SECOND), 0);
+}
+
+/* One of several who ask for the same request at the same time. */
+typedef struct asker {
+    bed *bed;
+    const char *name;
+    wp__thread thread;
+    int refused;
+} asker;
+
+enum { ASKERS = 4, ASKS = 40 };
+
+static void *ask(void *arg)
+{
+    asker *a = arg;
+    for (int i = 0; i < ASKS; i++)
+        a->refused += acquire(a->bed, WP_LEASE_SHARED, a->name, "me", SECOND) == 0;
+    return NULL;
+}
+
+/* proves: SEM-001 */
+static void test_semaphore__one_request_many_times_at_once__has_its_slot_each_time(void **state)
+{
+    static const char *const names[] = {"one", "five"};
+    bed *b = *state;
+    for (size_t n = 0; n < WPT_COUNT(names); n++) {
+        asker askers[ASKERS];
+        WPT_OK(wp_semaphore_set_limit(b->store, NULL, names[n], n ? 5 : 1, WPT_ERR));
+        for (int i = 0; i < ASKERS; i++) {
+            askers[i] = (asker){.bed = b, .name = names[n]};
+            WPT_OK(wp__thread_start(&askers[i].thread, "ask", ask, &askers[i], WPT_ERR));
+        }
+        for (int i = 0; i < ASKERS; i++) {
+            wp__thread_join(&askers[i].thread);
+            assert_int_equal(askers[i].refused, 0);
+        }
+        assert_int_equal(holders(b, WP_LEASE_SHARED, names[n]), 1);
+        /* and none of it is counted twice */
+        assert_int_equal(acquire(b, WP_LEASE_SHARED, names[n], "you", SECOND) > 0, n == 1);
+        assert_int_equal(release(b, WP_LEASE_SHARED, names[n], "me", 0), 1);
+        assert_true(acquire(b, WP_LEASE_SHARED, names[n], "you", SECOND) > 0);
+    }
 }
 
 /* ---- kept --------------------------------------------------------------------------------- */
@@ -626,6 +679,7 @@ int main(void)
         BED_TEST(test_acquire__in_the_apps_transaction__holds_when_that_commits),
         BED_TEST(test_semaphore__as_many_holders_as_the_limit_and_no_request_twice),
         BED_TEST(test_semaphore__lower_limit__only_blocks_new_holders),
+        BED_TEST(test_semaphore__one_request_many_times_at_once__has_its_slot_each_time),
         BED_TEST(test_hold__for_long__renews_itself_at_its_part_of_the_duration),
         BED_TEST(test_hold__many__are_renewed_together),
         BED_TEST(test_hold__taken_by_another__is_lost_once_and_for_all),

@@ -195,6 +195,8 @@ typedef struct app {
     wp_conn *conn;
     wp_id owner, message, join;
     bool attaches;
+    wp_id others[2]; /* that are attached, too */
+    size_t other_count;
     wp_status status;
     size_t changed;
     int retriable;
@@ -219,11 +221,12 @@ static void app_end(app *a)
 static void *act(void *arg)
 {
     app *a = arg;
+    const wp_id all[] = {a->message, a->others[0], a->others[1]};
     wp_error *err = NULL;
-    a->status = a->attaches
-                    ? wp_join_attach(&a->changed, a->store, a->conn, &a->join, &a->message, 1, &err)
-                    : wp_outbox_ack(&a->changed, a->store, a->conn, &a->owner, &a->message, NULL, 1,
-                                    "w", &err);
+    a->status = a->attaches ? wp_join_attach(&a->changed, a->store, a->conn, &a->join, all,
+                                             1 + a->other_count, &err)
+                            : wp_outbox_ack(&a->changed, a->store, a->conn, &a->owner, &a->message,
+                                            NULL, 1, "w", &err);
     a->retriable = wp_error_retriable(err);
     wp_error_free(err);
     return NULL;
@@ -359,6 +362,77 @@ static void test_attach__while_it_is_finished__counts_in_either_order(void **sta
     wp_store_close(store);
 }
 
+static void replay(wp_store *store, const wp_id *id)
+{
+    wp_dead_filter *filter = NULL;
+    size_t count = 0;
+    MUST_OK(wp_dead_filter_new(&filter, &must_err));
+    MUST_OK(wp_dead_filter_set_ids(filter, id, 1, &must_err));
+    MUST_OK(wp_dead_replay(&count, store, WP_SOURCE_OUTBOX, filter, 10, 0, "x", &must_err));
+    assert_int_equal(count, 1);
+    wp_dead_filter_free(filter);
+}
+
+/* Two dead letters are replayed while they are attached, the second one after those that were replayed by then
+ * had been looked for: it is a member that waits like any other. */
+/* proves: JOIN-010..014, JOIN-060..092 */
+static void test_attach__while_dead_letters_are_replayed__none_is_overlooked(void **state)
+{
+    static const char lock[] =
+        "BEGIN; SELECT 1 FROM infra.outbox_work WHERE topic = '%s' FOR UPDATE";
+    static const char *const topics[] = {"t0", "t1", "t2"};
+    const pg_place *p = *state;
+    wp_store *store = fault_store(p->url, "");
+    wp_id join = start_join(store, 0, 5), ids[3], owner;
+    PGconn *locks[2] = {wpt_pg_connect(p->url), wpt_pg_connect(p->url)};
+    wp_claim *claim = NULL;
+    size_t changed = 0;
+    app a;
+    memset(&owner, 1, sizeof owner);
+    for (int i = 0; i < 3; i++)
+        ids[i] = fault_enqueue(store, topics[i], "x");
+    for (int i = 1; i < 3; i++) {
+        MUST_OK(wp_outbox_claim(&claim, store, &owner, &topics[i], 1, 10, 60000, &must_err));
+        wp_claim_free(claim);
+        MUST_OK(wp_outbox_fail(NULL, store, NULL, &owner, &ids[i], NULL, 1, "no", &must_err));
+    }
+    app_begin(&a, p, store, "BEGIN");
+    a.attaches = true;
+    a.join = join;
+    a.message = ids[0];
+    memcpy(a.others, &ids[1], sizeof a.others);
+    a.other_count = 2;
+    pg_exec(locks[0], lock, topics[0]);
+    act_until_it_waits(&a, p);
+    replay(store, &ids[2]);
+    pg_exec(locks[1], lock, topics[2]);
+    pg_exec(locks[0], "COMMIT");
+    AWAIT(pg_number(p->db, PG_WAITING " AND %d = ANY (pg_blocking_pids(pid))",
+                    PQbackendPID(locks[1])) == 1);
+    replay(store, &ids[1]);
+    pg_exec(locks[1], "COMMIT");
+    wp__thread_join(&a.thread);
+    assert_int_equal(a.status, WP_OK);
+    assert_int_equal(a.changed, 3);
+    /* nobody finishes it before it is known that it counts */
+    MUST_OK(wp_outbox_claim(&claim, store, &owner, &topics[1], 1, 10, 60000, &must_err));
+    assert_int_equal(wp_claim_count(claim), 0);
+    wp_claim_free(claim);
+    commit(&a);
+    for (int i = 1; i < 3; i++) {
+        MUST_OK(wp_outbox_claim(&claim, store, &owner, &topics[i], 1, 10, 60000, &must_err));
+        assert_int_equal(wp_claim_count(claim), 1);
+        wp_claim_free(claim);
+        MUST_OK(wp_outbox_ack(&changed, store, NULL, &owner, &ids[i], NULL, 1, "w", &must_err));
+        assert_int_equal(changed, 1);
+    }
+    assert_int_equal(pg_number(p->db, "SELECT completed FROM infra.join"), 2);
+    app_end(&a);
+    PQfinish(locks[0]);
+    PQfinish(locks[1]);
+    wp_store_close(store);
+}
+
 static int suite(void)
 {
     const struct CMUnitTest tests[] = {
@@ -366,6 +440,7 @@ static int suite(void)
         WITH_PG(test_killed__on_postgresql__each_goes_on_once),
         WITH_PG(test_last_two__at_the_same_moment__end_the_join_once),
         WITH_PG(test_attach__while_it_is_finished__counts_in_either_order),
+        WITH_PG(test_attach__while_dead_letters_are_replayed__none_is_overlooked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

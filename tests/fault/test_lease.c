@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Leases and semaphores that many processes want, while they are killed; and connections that die. */
 #include "fault.h"
+
+#include "base/thread.h"
+#include "support/proxy.h"
 #include "support/wpt_pg.h"
 
 #include <fcntl.h>
@@ -290,6 +293,99 @@ static void test_keeper__its_connection_dies_or_hangs__connects_anew_and_renews(
     wpt_pg_release();
 }
 
+static wp_status work(wp_lease *lease, void *user, wp_error **err)
+{
+    *(int64_t *)user = wp_lease_fence(lease);
+    (void)err;
+    return WP_OK;
+}
+
+/* Who leads next is who acquired: he does not wait for the end of a lease that he does not know of. */
+/* proves: LSE-001, LSE-007 */
+static void test_lead__the_answer_is_lost__takes_its_own_lease_over(void **state)
+{
+    wp_config *config = fault_config("", "store.busy_timeout_ms=0"); /* so that the call fails */
+    wp_store *store = NULL;
+    wpt_log log;
+    proxy *p;
+    char url[256], by_proxy[256];
+    int64_t fence = 0;
+    (void)state;
+    wpt_pg_name(url, sizeof url, "lease");
+    (void)wpt_pg_create(url, sizeof url, NULL);
+    p = proxy_open(proxy_port_of(url));
+    proxy_url(by_proxy, sizeof by_proxy, p, url);
+    MUST_OK(wp_config_set(config, "store.url", by_proxy, &must_err));
+    MUST_OK(wp_config_set(config, "store.deploy", "true", &must_err));
+    wpt_log_init(&log);
+    wpt_log_attach(&log, config, "warning");
+    MUST_OK(wp_store_open(&store, config, &must_err));
+    wp_config_free(config);
+    proxy_cut_at(p, "the_answer", PROXY_AFTER);
+    MUST_OK(wp_lease_lead(store, "the_answer", NULL, WP_LEASE_MS_MAX, PATIENCE_MS, work, &fence,
+                          &must_err));
+    MUST(proxy_fired(p) == 1);
+    MUST(wpt_log_count(&log, "warning leader could not be elected", "the_answer", "") > 0);
+    MUST(fence > 1);
+    wp_store_close(store);
+    wpt_log_fini(&log);
+    proxy_close(p);
+    wpt_pg_release();
+}
+
+static int64_t ask_for_slot(wp_store *store, wp_conn *conn, const char *owner, int64_t ms)
+{
+    wp_lease_info *info = NULL;
+    int64_t until;
+    MUST_OK(wp_lease_acquire(&info, store, conn, WP_LEASE_SHARED, "s", owner, ms, &must_err));
+    until = wp_lease_info_granted(info) ? wp_lease_info_until_us(info) : 0;
+    wp_lease_info_free(info);
+    return until;
+}
+
+static void *ask_meanwhile(void *arg)
+{
+    (void)ask_for_slot(arg, NULL, "other", 60000);
+    return NULL;
+}
+
+/* Who waits for another's transaction has locked nothing that this one may still want: a slot that is over. */
+/* proves: SEM-001 */
+static void
+test_semaphore__slots_expire_while_two_transactions_ask__neither_is_a_victim(void **state)
+{
+    wp_store *store;
+    wp_conn *conn = NULL;
+    PGconn *watch, *app;
+    wp__thread thread;
+    char url[256];
+    int64_t until;
+    (void)state;
+    wpt_pg_name(url, sizeof url, "lease");
+    (void)wpt_pg_create(url, sizeof url, NULL);
+    store = fault_store_at(url);
+    watch = wpt_pg_connect(url);
+    app = wpt_pg_connect(url);
+    MUST_OK(wp_conn_borrow_pq(&conn, store, app, &must_err));
+    MUST_OK(wp_semaphore_set_limit(store, NULL, "s", 3, &must_err));
+    until = ask_for_slot(store, NULL, "old", 500);
+    wpt_pg_exec(app, "BEGIN");
+    MUST(ask_for_slot(store, conn, "mine", 60000) > 0);
+    AWAIT(utc_us() > until);
+    MUST_OK(wp__thread_start(&thread, "ask", ask_meanwhile, store, &must_err));
+    AWAIT(wpt_pg_number(watch,
+                        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+                        " AND datname = current_database()") == 1);
+    MUST(ask_for_slot(store, conn, "more", 60000) > 0); /* no deadlock */
+    wpt_pg_exec(app, "COMMIT");
+    wp__thread_join(&thread);
+    wp_conn_free(conn);
+    PQfinish(app);
+    PQfinish(watch);
+    wp_store_close(store);
+    wpt_pg_release();
+}
+
 /* ---- forks -------------------------------------------------------------------------------- */
 
 /* proves: LSE-005, WRK-006 */
@@ -331,6 +427,8 @@ static int suite(void)
         WITH_PLACE(
             test_leases__processes_are_killed_on_postgresql__never_two_holders_and_fences_rise),
         WITH_PLACE(test_keeper__its_connection_dies_or_hangs__connects_anew_and_renews),
+        WITH_PLACE(test_semaphore__slots_expire_while_two_transactions_ask__neither_is_a_victim),
+        WITH_PLACE(test_lead__the_answer_is_lost__takes_its_own_lease_over),
         WITH_DATABASE(test_fork__a_lease_is_held__the_child_is_refused_and_the_parent_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -448,6 +448,45 @@ static void test_lead__database_is_busy__waits_it_out(void **state)
     wp__thread_join(&thread);
 }
 
+/* ---- turns -------------------------------------------------------------------------------- */
+
+/* proves: LSE-007 */
+static void test_turns__a_release__calls_the_first_who_waits_for_that_name(void **state)
+{
+    kit *k = *state;
+    wp_lease *lease = hold(k, "n", SECOND);
+    wp__leases *leases = lease->leases;
+    wp__lease_turn other = {WP_LEASE_EXCLUSIVE, "m", WP__TURN_NONE, NULL};
+    wp__lease_turn slot = {WP_LEASE_SHARED, "n", WP__TURN_NONE, NULL};
+    wp__lease_turn first = {WP_LEASE_EXCLUSIVE, "n", WP__TURN_NONE, NULL}, second = first,
+                   third = first;
+    wp__lease_turn_take(leases, &other);
+    wp__lease_turn_take(leases, &slot);
+    wp__lease_turn_take(leases, &first);
+    wp__lease_turn_take(leases, &second);
+    wp__lease_turn_take(leases, &first); /* it keeps its place */
+    wp__lease_turn_take(leases, &third);
+    wp_lease_free(lease);
+    assert_int_equal(first.state, WP__TURN_CALLED);
+    assert_int_equal(second.state, WP__TURN_WAITS);
+    wp__lease_turn_wait(leases, &first, INT64_MAX); /* it does not */
+    wp__lease_turn_take(leases, &first);            /* the release was used; now it is the last */
+    wp__lease_turn_next(leases, WP_LEASE_EXCLUSIVE, "n");
+    assert_int_equal(second.state, WP__TURN_CALLED);
+    wp__lease_turn_leave(leases, &second); /* not used: it goes on */
+    assert_int_equal(third.state, WP__TURN_CALLED);
+    assert_int_equal(first.state, WP__TURN_WAITS);
+    wp__lease_turn_take(leases, &third);
+    wp__lease_turn_leave(leases, &first); /* out of the midst */
+    wp__lease_turn_leave(leases, &third);
+    wp__lease_turn_next(leases, WP_LEASE_EXCLUSIVE, "n"); /* nobody is left */
+    assert_int_equal(other.state, WP__TURN_WAITS);
+    assert_int_equal(slot.state, WP__TURN_WAITS);
+    wp__lease_turn_leave(leases, &other);
+    wp__lease_turn_leave(leases, &slot);
+    assert_null(leases->turns);
+}
+
 /* ---- arguments ---------------------------------------------------------------------------- */
 
 #define REFUSED(call, name) WPT_FAILS(call, WP_E_ARGUMENT, name)
@@ -552,6 +591,7 @@ int main(void)
         KIT(test_lead__lost__stops_a_guard_interval_early_and_begins_anew),
         KIT(test_lead__error_of_the_work__ends_it),
         KIT(test_lead__database_is_busy__waits_it_out),
+        KIT(test_turns__a_release__calls_the_first_who_waits_for_that_name),
         KIT(test_arguments__null_and_unknown__are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -281,6 +281,24 @@ func TestLeaseIsRenewedByHandAndReleasedAfterRun(t *testing.T) {
 
 func idle(context.Context, *waypost.Lease) error { return nil }
 
+// So what a try acquired whose answer was lost is the next one's.
+// proves: LSE-001, LSE-007
+func TestAllTriesOfAHoldAreOfOneOwner(t *testing.T) {
+	b := newBed(t)
+	if b.store.Engine() != "sqlite" {
+		return // the trigger is SQLite's
+	}
+	must(0, must(b.leases().TryHold(ctx, "l", time.Second)).Release(ctx))
+	b.exec(b.db, `CREATE TABLE tried (owner TEXT)`)
+	b.exec(b.db, `CREATE TRIGGER trouble BEFORE INSERT ON infra_lease WHEN (SELECT count(*) FROM tried) < 50
+		BEGIN INSERT INTO tried VALUES (NEW.owner); SELECT RAISE(IGNORE); END`) // a try asks up to 20 times
+	lease := must(b.leases().Hold(ctx, "l", time.Minute))
+	defer lease.Release(ctx)
+	var tries, owners int
+	must(0, b.db.QueryRowContext(ctx, `SELECT count(*), count(DISTINCT owner) FROM tried`).Scan(&tries, &owners))
+	equal(t, []int{tries, owners}, []int{50, 1})
+}
+
 // scenario: LEA-009
 // proves: LSE-004, LSE-005
 func TestLeaderBeginsAnewAfterALossAndEndsAsItsWork(t *testing.T) {

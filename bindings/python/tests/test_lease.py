@@ -265,6 +265,34 @@ def test_lease__bad_arguments__are_named_at_once(app: App) -> None:
         app.store.leases.get("n")  # nobody has tried
 
 
+# proves: LSE-001, LSE-007
+@pytest.mark.parametrize("kind", ["plain", "async"])
+def test_run_while_leader__answer_was_lost__takes_its_own_lease_over(
+    app: App, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    unheard: List[Any] = []
+    hold = _handle.lease.hold
+
+    def troubled(*arguments: Any) -> Any:
+        handle = hold(*arguments)
+        if not unheard:
+            unheard.append(handle)
+            raise waypost.UnavailableError("the answer was lost")
+        return handle
+
+    async def work(lease: waypost.Lease) -> int:
+        return lease.fence
+
+    monkeypatch.setattr(_handle.lease, "hold", troubled)
+    lease = app.store.lease("n", 86400, wait=60)
+    if kind == "plain":
+        fence = lease.run_while_leader(lambda lease: lease.fence)
+    else:
+        fence = asyncio.run(lease.run_while_leader_async(work))
+    assert fence is not None and fence > unheard[0].fence
+    unheard[0].close()
+
+
 # proves: LSE-007
 @pytest.mark.parametrize("kind", ["plain", "async"])
 def test_wait__is_woken_by_each_release_of_this_process(

@@ -7,6 +7,7 @@ import functools
 import itertools
 import threading
 import time
+import uuid
 import warnings
 import weakref
 from dataclasses import dataclass
@@ -28,7 +29,8 @@ T = TypeVar("T")
 class _Trial:
     """One attempt to acquire a lease on a thread, which the task that wanted it may give up."""
 
-    def __init__(self, loop: Optional[asyncio.AbstractEventLoop] = None) -> None:
+    def __init__(self, owner: str, loop: Optional[asyncio.AbstractEventLoop] = None) -> None:
+        self.owner = owner
         self.loop = loop
         self.lost_task = None if loop is None else asyncio.Event()
         self.abandoned = False
@@ -135,7 +137,7 @@ class Lease:
 
     def _acquire(self, patient: bool, stop: Optional[threading.Event]) -> bool:
         """With patience also for errors that may pass. False: it was stopped."""
-        deadline = self._deadline()
+        deadline, owner = self._deadline(), self._owner_of_call()
         woken = threading.Event()
         with self._turn(woken.set) as turn:
             for attempt in itertools.count():
@@ -143,7 +145,7 @@ class Lease:
                     return False
                 woken.clear()
                 turn.take()
-                pause = self._try(attempt, deadline, _Trial(), patient)
+                pause = self._try(attempt, deadline, _Trial(owner), patient)
                 if pause is None:
                     break
                 woken.wait(pause)
@@ -154,11 +156,11 @@ class Lease:
         await self._acquire_async(False)
 
     async def _acquire_async(self, patient: bool) -> None:
-        deadline = self._deadline()
+        deadline, owner = self._deadline(), self._owner_of_call()
         loop, woken = asyncio.get_running_loop(), asyncio.Event()
         with self._turn(functools.partial(loop.call_soon_threadsafe, woken.set)) as turn:
             for attempt in itertools.count():
-                trial = _Trial(loop)
+                trial = _Trial(owner, loop)
                 woken.clear()
                 turn.take()
                 attempted = functools.partial(self._try, attempt, deadline, trial, patient)
@@ -179,6 +181,10 @@ class Lease:
     def _turn(self, wake: Callable[[], object]) -> Turn:
         return Turn(self._watcher.turns, (self._shared, self.name), wake)
 
+    def _owner_of_call(self) -> str:
+        """Who acquires, in every attempt of a call: what one acquired whose answer was lost is the next one's."""
+        return str(uuid.uuid4()) if self._owner is None else self._owner
+
     def _deadline(self) -> Optional[float]:
         return None if self._wait_ms is None else time.monotonic() + self._wait_ms / 1000
 
@@ -192,7 +198,7 @@ class Lease:
             if self.held:
                 raise StateError("the lease is held already")
             self.release()  # one that is lost: its loss is not that of the next one
-            handle = self._hold(attempt, patient)
+            handle = self._hold(attempt, trial.owner, patient)
             if isinstance(handle, _handle.lease.Refused):
                 now = time.monotonic()
                 if deadline is not None and now >= deadline:
@@ -212,11 +218,11 @@ class Lease:
             return None
 
     def _hold(
-        self, attempt: int, patient: bool
+        self, attempt: int, owner: str, patient: bool
     ) -> Union[_handle.Lease, _handle.lease.Refused]:
         try:
             return _handle.lease.hold(
-                self._store, self._shared, self.name, self._owner, self._duration_ms, attempt
+                self._store, self._shared, self.name, owner, self._duration_ms, attempt
             )
         except Error as error:
             if not patient or not error.retriable:

@@ -49,7 +49,7 @@ WP_API wp_status wp_join_set_success(wp_join *join, const wp_message *message, w
  * wp_join_set_success(). */
 WP_API wp_status wp_join_set_failure(wp_join *join, const wp_message *message, wp_error **err);
 /** The join fails with the reason "timeout" if it is not over at an instant, in microseconds UTC since
- * 1970, 0 to WP_TIME_US_MAX. Workers see to that when they reap (`worker.reap_ms`). */
+ * 1970, 1 to WP_TIME_US_MAX. Workers see to that when they reap (`worker.reap_ms`). */
 WP_API wp_status wp_join_set_deadline_us(wp_join *join, int64_t deadline_us, wp_error **err);
 /** The same for a time from the start on, by the database's clock. Replaces set_deadline_us() and is
  * replaced by it.

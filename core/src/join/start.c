@@ -143,8 +143,8 @@ wp_status wp_join_set_deadline_us(wp_join *join, int64_t deadline_us, wp_error *
     wp_status st = check_join(join, err);
     if (st != WP_OK)
         return st;
-    if (deadline_us < 0 || deadline_us > WP_TIME_US_MAX)
-        return wp__fail(err, WP_E_RANGE, "deadline_us is %lld, not in 0..%lld",
+    if (deadline_us < 1 || deadline_us > WP_TIME_US_MAX)
+        return wp__fail(err, WP_E_RANGE, "deadline_us is %lld, not in 1..%lld",
                         (long long)deadline_us, (long long)WP_TIME_US_MAX);
     join->has_deadline = true;
     join->deadline_us = deadline_us;

@@ -39,8 +39,13 @@ static wp_status win(wp_lease **out, wp_store *store, const char *name, const ch
 wp_status wp_lease_lead(wp_store *store, const char *name, const char *owner, int64_t duration_ms,
                         int64_t wait_ms, wp_leader_fn work, void *user, wp_error **err)
 {
+    char fresh[WP__LEASE_OWNER_SIZE];
     if (!work)
         return wp__fail(err, WP_E_ARGUMENT, "work is NULL");
+    if (!owner) {
+        wp__lease_fresh_owner(fresh);
+        owner = fresh;
+    }
     for (;;) {
         wp_lease *lease = NULL;
         wp_error *why = NULL;

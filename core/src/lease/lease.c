@@ -53,17 +53,22 @@ void wp_lease_free(wp_lease *lease)
 
 /* ---- acquired ----------------------------------------------------------------------------- */
 
+void wp__lease_fresh_owner(char owner[WP__LEASE_OWNER_SIZE])
+{
+    wp_id id;
+    wp_id_new(&id);
+    wp_id_format(owner, &id);
+}
+
 static wp_status lease_new(wp_lease **out, wp__leases *leases, wp_lease_kind kind, const char *name,
                            const char *owner, int64_t duration_ms, wp_error **err)
 {
     wp_lease *lease = calloc(1, sizeof *lease);
-    char fresh[37];
-    wp_id id;
+    char fresh[WP__LEASE_OWNER_SIZE];
     if (!lease)
         return wp__fail_nomem(err);
     if (!owner) {
-        wp_id_new(&id);
-        wp_id_format(fresh, &id);
+        wp__lease_fresh_owner(fresh);
         owner = fresh;
     }
     atomic_init(&lease->refs, 1);
@@ -114,45 +119,33 @@ static wp_status try_once(wp_lease_info **info, wp__leases *leases, wp_lease *le
     return st;
 }
 
-/* Until it is time for another try, or one of the store's leases was freed since `freed`. */
-static void wait_for_turn(wp__leases *leases, uint64_t freed, int64_t until)
-{
-    wp__mutex_lock(&leases->mutex);
-    while (leases->freed == freed && wp__cond_wait_until(&leases->changed, &leases->mutex, until)) {
-    }
-    wp__mutex_unlock(&leases->mutex);
-}
-
-static uint64_t freed_so_far(wp__leases *leases)
-{
-    uint64_t freed;
-    wp__mutex_lock(&leases->mutex);
-    freed = leases->freed;
-    wp__mutex_unlock(&leases->mutex);
-    return freed;
-}
-
 static wp_status acquire(wp_lease_info **info, wp_lease *lease, int64_t wait_ms, wp_error **err)
 {
+    wp__lease_turn turn = {.kind = lease->kind, .name = lease->name};
     int64_t give_up = wp__real_deadline_us(wait_ms);
+    wp_status st;
     for (unsigned attempt = 0;; attempt++) {
-        uint64_t freed = wait_ms ? freed_so_far(lease->leases) : 0;
         int64_t now, pause;
-        wp_status st;
         wp_lease_info_free(*info);
         *info = NULL;
+        if (wait_ms)
+            wp__lease_turn_take(lease->leases, &turn);
         st = try_once(info, lease->leases, lease, err);
         wp__log_pump(wp__store_log(lease->store));
         if (st != WP_OK || (*info)->granted)
-            return st;
+            break;
         now = wp__real_mono_us();
-        if (wait_ms == 0 || now >= give_up)
-            return wp__fail(err, WP_E_TIMEOUT, "%s",
-                            lease->kind == WP_LEASE_SHARED ? "all slots of the semaphore are taken"
-                                                           : "another one holds the lease");
+        if (wait_ms == 0 || now >= give_up) {
+            st = wp__fail(err, WP_E_TIMEOUT, "%s",
+                          lease->kind == WP_LEASE_SHARED ? "all slots of the semaphore are taken"
+                                                         : "another one holds the lease");
+            break;
+        }
         pause = wp_lease_retry_ms(*info, attempt) * 1000;
-        wait_for_turn(lease->leases, freed, give_up - now < pause ? give_up : now + pause);
+        wp__lease_turn_wait(lease->leases, &turn, give_up - now < pause ? give_up : now + pause);
     }
+    wp__lease_turn_leave(lease->leases, &turn);
+    return st;
 }
 
 wp_status wp_lease_hold(wp_lease **out, wp_lease_info **refused, wp_store *store,
@@ -280,10 +273,7 @@ wp_status wp_lease_end(wp_lease *lease, wp_error **err)
     wp__mutex_unlock(&lease->leases->mutex);
     if (held) {
         st = run(NULL, lease, WP__LEASE_RELEASE, err);
-        wp__mutex_lock(&lease->leases->mutex);
-        lease->leases->freed++;
-        wp__cond_broadcast(&lease->leases->changed);
-        wp__mutex_unlock(&lease->leases->mutex);
+        wp__lease_turn_next(lease->leases, lease->kind, lease->name);
     }
     wp__log_pump(wp__store_log(lease->store));
     return st;

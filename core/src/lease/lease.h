@@ -4,6 +4,7 @@
  *   info.c    what an operation found
  *   lease.c   the object that is kept
  *   lead.c    work that is done while it is held
+ *   turn.c    who of this process tries next to acquire what was released
  *   keeper.c  the thread that keeps all of a store's */
 #ifndef WP__LEASE_H
 #define WP__LEASE_H
@@ -118,6 +119,11 @@ struct wp_lease {
     bool orphan;     /* the last reference has gone: free it with the last pin */
 };
 
+/* Who holds it, of those who gave no name: one that nobody else has. The same in every try of a call: what a try
+ * acquired whose answer was lost is the next one's. */
+enum { WP__LEASE_OWNER_SIZE = 37 };
+void wp__lease_fresh_owner(char owner[WP__LEASE_OWNER_SIZE]);
+
 /* ---- keeper.c ---- */
 
 enum { WP__LEASE_COUNTERS = WP_LEASE_COUNTER_BATCHES + 1 };
@@ -134,7 +140,7 @@ typedef struct wp__leases {
     wp__lease_list lost;     /* not yet taken by a host */
     int64_t thread_wakes_at; /* elapsed time, as are all below */
     int64_t hosts_wake_at;
-    uint64_t freed; /* how many were released */
+    struct wp__lease_turn *turns; /* who waits, in order */
     bool running, exit;
     wp__thread thread;
     wp_conn *conn;
@@ -165,5 +171,23 @@ void wp__leases_forget(wp_lease *lease);
 bool wp__leases_end(wp_lease *lease);
 /* Out of the list that it is in. @locks mutex */
 void wp__leases_unlink(wp_lease *lease);
+
+/* ---- turn.c ---- */
+
+/* The place of one who waits for a name, from {.kind, .name} on; both are borrowed. */
+typedef struct wp__lease_turn {
+    wp_lease_kind kind;
+    const char *name;
+    enum { WP__TURN_NONE, WP__TURN_WAITS, WP__TURN_CALLED } state; /* under the mutex */
+    struct wp__lease_turn *next;
+} wp__lease_turn;
+/* Before each try. */
+void wp__lease_turn_take(wp__leases *leases, wp__lease_turn *turn);
+/* Until a lease of the name was released since, or that instant. */
+void wp__lease_turn_wait(wp__leases *leases, const wp__lease_turn *turn, int64_t until);
+/* After the last try. */
+void wp__lease_turn_leave(wp__leases *leases, wp__lease_turn *turn);
+/* One was released. */
+void wp__lease_turn_next(wp__leases *leases, wp_lease_kind kind, const char *name);
 
 #endif

@@ -25,6 +25,7 @@ internal sealed class Leases(StoreHandle store, string engine, wp_lease_kind kin
         CancellationToken cancellationToken)
     {
         long waitMs = Times.WaitMs(wait);
+        owner ??= WaypostStore.NewId().ToString(); // of all tries: what one acquired whose answer was lost is the next one's
         var watch = Stopwatch.StartNew();
         using var turn = new Turn(store.LeaseWatch.Turns, (kind, name));
         for (uint attempt = 0; ; attempt++)

@@ -345,6 +345,24 @@ public abstract class LeaseTests(Engine engine) : IDisposable
         Assert.Equal(how == "fails" ? 1 : 2, terms);
     }
 
+    /// <summary>So what a try acquired whose answer was lost is the next one's.</summary>
+    // proves: LSE-001, LSE-007
+    [Fact]
+    public async Task All_tries_of_an_acquire_are_of_one_owner()
+    {
+        if (Bed.Store.Engine != "sqlite")
+            return; // the trigger is SQLite's
+        await (await Leases.AcquireAsync("n", Second)).DisposeAsync();
+        Bed.Execute("CREATE TABLE tried (owner TEXT)");
+        Bed.Execute( // a try asks up to 20 times
+            "CREATE TRIGGER trouble BEFORE INSERT ON infra_lease WHEN (SELECT count(*) FROM tried) < 50 "
+            + "BEGIN INSERT INTO tried VALUES (NEW.owner); SELECT RAISE(IGNORE); END");
+        await (await Leases.AcquireAsync("n", 60 * Second, Bed.Patience)).DisposeAsync();
+        using DbCommand command = Bed.Connect().CreateCommand();
+        command.CommandText = "SELECT 1000 * count(*) + count(DISTINCT owner) FROM tried";
+        Assert.Equal(50_001L, command.ExecuteScalar());
+    }
+
     // proves: LSE-007
     [Fact]
     public async Task Those_who_wait_are_woken_by_each_release()

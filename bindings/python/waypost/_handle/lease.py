@@ -63,7 +63,7 @@ def retry_ms(attempt: int) -> int:
 
 
 def hold(
-    store: Store, shared: bool, name: str, owner: Optional[str], duration_ms: int, attempt: int
+    store: Store, shared: bool, name: str, owner: str, duration_ms: int, attempt: int
 ) -> Union[Lease, Refused]:
     """Acquire and keep, without waiting, after so many attempts that were refused."""
     out = ffi.new("wp_lease **")
@@ -76,7 +76,7 @@ def hold(
             store.pointer,
             _kind(shared),
             name_text("name", name),
-            NULL if owner is None else name_text("owner", owner),
+            name_text("owner", owner),
             duration_ms,
             0,
         )
