@@ -1397,6 +1397,54 @@ static void test_log__failed_or_asked_for_a_retry__level_and_attempt(void **stat
     wpt_log_fini(&log);
 }
 
+/* Whether the one that is with a handler is cancelled so. */
+static bool worker_has_told(wp_worker *worker, wp_cancel cancel)
+{
+    bool told;
+    wp__mutex_lock(&worker->mutex);
+    told = worker->parts->out.first && wp_delivery_cancelled(worker->parts->out.first) == cancel;
+    wp__mutex_unlock(&worker->mutex);
+    return told;
+}
+
+static wp_outcome ask_at_its_timeout(wp_delivery *delivery, void *user)
+{
+    wpt_gate_pass(user);
+    assert_int_equal(wp_delivery_cancelled(delivery), WP_CANCEL_TIMEOUT);
+    return WP_OUTCOME_RETRY;
+}
+
+/* proves: OBX-116, JOB-011 */
+static void test_log__asked_for_a_retry_at_its_timeout__is_a_failure(void **state)
+{
+    ground *g = *state;
+    wpt_log log;
+    wp_store *store = NULL;
+    wp_worker *worker = NULL;
+    wp_config *config =
+        wpt_config(g->clock, WPT_OPTIONS("store.url", "sqlite::memory:", "store.deploy", "true",
+                                         "worker.timeout_ms", "3000", "worker.flush_ms", "0"));
+    wpt_log_init(&log);
+    wpt_log_attach(&log, config, "info");
+    WPT_OK(wp_store_open(&store, config, WPT_ERR));
+    WPT_OK(wp_worker_new(&worker, store, config, WPT_ERR));
+    WPT_OK(wp_worker_handle(worker, WP_SOURCE_OUTBOX, "t", ask_at_its_timeout, &g->gate, NULL,
+                            WPT_ERR));
+    (void)wpt_enqueue(store, "t", "x");
+    WPT_OK(wp_worker_start(worker, 1, WPT_ERR));
+    WPT_AWAIT(wpt_gate_waiting(&g->gate) == 1);
+    wpt_advance_ms(g->clock, 3000);
+    WPT_AWAIT(worker_has_told(worker, WP_CANCEL_TIMEOUT));
+    wpt_gate_open(&g->gate, SIZE_MAX);
+    WPT_AWAIT(wp_worker_counter(worker, WP_COUNTER_ABANDONED) == 1);
+    WPT_OK(wp_worker_stop(NULL, worker, 60000, WPT_ERR));
+    assert_int_equal(wpt_log_count(&log, "error handler failed, will retry", "timeout", NULL), 1);
+    wp_worker_free(worker);
+    wp_store_close(store);
+    wp_config_free(config);
+    wpt_log_fini(&log);
+}
+
 /* proves: OBX-085..090, OBX-106, OBX-055 */
 static void test_log__enqueue_to_dead_letter__levels_fields_and_no_payload(void **state)
 {
@@ -1559,6 +1607,7 @@ int main(void)
         GROUND(test_keeper__cannot_renew_until_the_lease_runs_out__handler_is_told),
         GROUND(test_worker__idle_after_work__the_wal_is_truncated),
         GROUND(test_log__failed_or_asked_for_a_retry__level_and_attempt),
+        GROUND(test_log__asked_for_a_retry_at_its_timeout__is_a_failure),
         GROUND(test_log__enqueue_to_dead_letter__levels_fields_and_no_payload),
         GROUND(test_fork__child_uses_the_parents_handles__state_errors_and_parent_goes_on),
     };

@@ -251,7 +251,9 @@ static void end_with(wp_delivery *delivery, wp_outcome outcome, const char *reas
     const wp_cancel cancel = wp_delivery_cancelled(delivery);
     const bool failed = outcome != WP_OUTCOME_DONE && outcome != WP_OUTCOME_RELEASE;
     const bool cancelled = failed && cancel == WP_CANCEL_REQUESTED; /* it is not tried again */
-    delivery->said = outcome;
+    /* what its host makes of a timeout is a failure */
+    delivery->said =
+        outcome == WP_OUTCOME_RETRY && cancel == WP_CANCEL_TIMEOUT ? WP_OUTCOME_NONE : outcome;
     if (outcome == WP_OUTCOME_DONE && delivery->completed) {
         /* Its transaction committed, or else it must be tried again: ask the database. */
         wp__delivery_end(delivery, kind_of(delivery, WP_OUTCOME_RETRY),
