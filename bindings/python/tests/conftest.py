@@ -109,8 +109,11 @@ def made_database(server: str, deployed: bool) -> Database:
 
 
 def cut_off(connection: Any) -> None:
-    connection.execute("SELECT pg_terminate_backend(pid)" + OTHERS)
-    until(lambda: value_of(connection, "SELECT count(*)" + OTHERS) == 0, "the end of others")
+    def gone() -> bool:  # asked again: one may be about to connect, of a store that something still refers to
+        connection.execute("SELECT pg_terminate_backend(pid)" + OTHERS)
+        return bool(value_of(connection, "SELECT count(*)" + OTHERS) == 0)
+
+    until(gone, "the end of others")
 
 
 @contextmanager
