@@ -133,6 +133,16 @@ type JobInfo struct {
 	Enabled    bool      // no operator disabled it, and its code has it still
 	NextDue    time.Time // zero: never
 
+	// As in Job, with 0 where the worker says. CatchUp is 0 unless with MisfireCatchUp.
+	Overlap      Overlap
+	Misfire      Misfire
+	MisfireAfter time.Duration
+	CatchUp      int
+	Timeout      time.Duration
+	MaxAttempts  int
+	BackoffBase  time.Duration
+	BackoffMax   time.Duration
+
 	// Of the last run to start; LastStatus is RunNone if none has.
 	LastDue      time.Time
 	LastStarted  time.Time

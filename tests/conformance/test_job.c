@@ -346,6 +346,60 @@ static void test_override__that_is_no_json_object__is_logged_and_changes_nothing
     wpt_log_fini(&log);
 }
 
+/* scenario: RUN-013 */
+/* proves: JOB-018 */
+static void test_override__that_is_taken_away__leaves_what_the_code_has(void **state)
+{
+    bed *b = *state;
+    wpt_log log;
+    reopen_with_log(b, &log, "{\"a\": \"*/7 * * * *\"}");
+    put(b, job_of("a", "@hourly"));
+    assert_int_equal(next_of(b, "a"), 7 * MINUTE_US);
+    bed_reopen(b, WPT_OPTIONS(NULL, NULL));
+    wpt_log_fini(&log);
+    if (!b->engine->opens_new)
+        assert_int_equal(next_of(b, "a"), 7 * MINUTE_US); /* until the code stores it again */
+    put(b, job_of("a", "@hourly"));
+    assert_int_equal(next_of(b, "a"), 60 * MINUTE_US);
+}
+
+/* proves: JOB-001 */
+static void test_get__of_a_job__shows_what_it_was_stored_with(void **state)
+{
+    bed *b = *state;
+    wp_job *job = job_of("all", "@daily");
+    wp_jobs *jobs;
+    const wp_job_info *info;
+    WPT_OK(wp_job_set_overlap(job, WP_OVERLAP_SKIP, WPT_ERR));
+    WPT_OK(wp_job_set_misfire(job, WP_MISFIRE_CATCH_UP, 5000, 9, WPT_ERR));
+    WPT_OK(wp_job_set_timeout_ms(job, 8000, WPT_ERR));
+    WPT_OK(wp_job_set_retry(job, 4, 6000, 7000, WPT_ERR));
+    put(b, job);
+    jobs = get(b, "all");
+    info = wp_jobs_at(jobs, 0);
+    assert_int_equal(wp_job_info_overlap(info), WP_OVERLAP_SKIP);
+    assert_int_equal(wp_job_info_misfire(info), WP_MISFIRE_CATCH_UP);
+    assert_int_equal(wp_job_info_misfire_ms(info), 5000);
+    assert_int_equal(wp_job_info_catch_up(info), 9);
+    assert_int_equal(wp_job_info_timeout_ms(info), 8000);
+    assert_int_equal(wp_job_info_max_attempts(info), 4);
+    assert_int_equal(wp_job_info_backoff_base_ms(info), 6000);
+    assert_int_equal(wp_job_info_backoff_max_ms(info), 7000);
+    wp_jobs_free(jobs);
+    put(b, job_of("none", "@daily"));
+    jobs = get(b, "none");
+    info = wp_jobs_at(jobs, 0);
+    assert_int_equal(wp_job_info_overlap(info), WP_OVERLAP_QUEUE);
+    assert_int_equal(wp_job_info_misfire(info), WP_MISFIRE_FIRE);
+    assert_int_equal(wp_job_info_misfire_ms(info), 60000);
+    assert_int_equal(wp_job_info_catch_up(info) + wp_job_info_timeout_ms(info) +
+                         wp_job_info_max_attempts(info) + wp_job_info_backoff_base_ms(info) +
+                         wp_job_info_backoff_max_ms(info),
+                     0);
+    wp_jobs_free(jobs);
+    assert_int_equal(wp_job_info_misfire_ms(NULL), 60000); /* of none: the defaults */
+}
+
 /* ---- once --------------------------------------------------------------------------------- */
 
 static wp_job *once_at(const char *name, int64_t at_us)
@@ -463,6 +517,8 @@ static void test_misfire__after_an_hour__by_policy(void **state)
                  {"catch 100", WP_MISFIRE_CATCH_UP, 100, 60}};
     bed *b = *state;
     size_t all = 0;
+    wpt_log log;
+    reopen_with_log(b, &log, "");
     for (size_t i = 0; i < WPT_COUNT(cases); i++) {
         wp_job *job = job_of(cases[i].name, "* * * * *");
         WPT_OK(wp_job_set_misfire(job, cases[i].misfire, 60000, cases[i].catch_up, WPT_ERR));
@@ -490,6 +546,11 @@ static void test_misfire__after_an_hour__by_policy(void **state)
     wpt_advance_ms(b->clock, 59000);
     WPT_OK(wp_job_schedule_due(NULL, b->store, WPT_ERR));
     assert_int_equal(run_count(b, "each"), 4);
+    assert_int_equal(wpt_log_count(&log, "warning", "missed its time", "\"Job\":\"skip\""), 1);
+    assert_int_equal(wpt_log_count(&log, "warning", "\"Job\":\"skip\"", "\"Next\":"), 1);
+    assert_int_equal(wpt_log_count(&log, "warning", "", "\"Job\":\"each\""), 0);
+    bed_reopen(b, WPT_OPTIONS(NULL, NULL));
+    wpt_log_fini(&log);
 }
 
 /* scenario: RUN-008 */
@@ -1070,6 +1131,76 @@ static void test_worker__run_over_its_time__is_told_to_stop_and_timed_out(void *
     assert_int_equal(s.count, 1);
 }
 
+/* A worker with a run of "own", whose job has a timeout, and one of "other", whose job has none: told to
+ * stop after the worker's. */
+static void runs_for(bed *b, const char *name, int64_t ms, int64_t timeout_ms)
+{
+    seen s = {.answer = WP_OUTCOME_NONE, .wait = true};
+    wp_config *config = bed_config(b, WPT_OPTIONS("worker.timeout_ms", "3000"));
+    wp_worker *worker = NULL;
+    wp_job *job = job_of(name, "@daily");
+    WPT_OK(wp_worker_new(&worker, b->store, config, WPT_ERR));
+    wp_config_free(config);
+    WPT_OK(wp_worker_handle(worker, WP_SOURCE_JOB, "t", see, &s, NULL, WPT_ERR));
+    WPT_OK(wp_job_set_timeout_ms(job, timeout_ms, WPT_ERR));
+    WPT_OK(wp_job_set_retry(job, 1, 0, 0, WPT_ERR));
+    put(b, job);
+    WPT_OK(wp_job_trigger(NULL, b->store, name, WPT_ERR));
+    WPT_OK(wp_worker_start(worker, 1, WPT_ERR));
+    WPT_AWAIT(s.count == 1);
+    wpt_advance_ms(b->clock, ms - 1);
+    assert_int_equal(s.cancel, 0);
+    wpt_advance_ms(b->clock, 1);
+    WPT_AWAIT(last_status(b, name) == WP_RUN_TIMED_OUT);
+    WPT_OK(wp_worker_stop(NULL, worker, 60000, WPT_ERR));
+    wp_worker_free(worker);
+}
+
+/* proves: JOB-011 */
+static void test_worker__timeout_of_a_run__is_the_jobs_and_else_the_workers(void **state)
+{
+    runs_for(*state, "own", 5000, 5000);
+    runs_for(*state, "other", 3000, 0);
+}
+
+static int64_t expired_claims(bed *b)
+{
+    wp_outbox_stats *stats = NULL;
+    int64_t count;
+    WPT_OK(wp_job_run_stats_read(&stats, b->store, 0, WPT_ERR));
+    count = wp_outbox_stats_total(stats, WP_STAT_LEASE_EXPIRED);
+    wp_outbox_stats_free(stats);
+    return count;
+}
+
+/* proves: JOB-009 */
+static void test_worker__claims_of_runs__last_as_long_as_a_worker_says_for_jobs(void **state)
+{
+    static const int64_t leases[] = {300000, 60000}; /* the first by default */
+    bed *b = *state;
+    put(b, job_of("j", "@daily"));
+    for (size_t i = 0; i < WPT_COUNT(leases); i++) {
+        wp_config *config = bed_config(b, i ? WPT_OPTIONS("worker.job_lease_ms", "60000") : NULL);
+        wp_worker *worker = NULL;
+        wp_delivery *delivery = NULL;
+        WPT_OK(wp_job_trigger(NULL, b->store, "j", WPT_ERR));
+        WPT_OK(wp_worker_new(&worker, b->store, config, WPT_ERR));
+        wp_config_free(config);
+        WPT_OK(wp_worker_handle(worker, WP_SOURCE_JOB, "t", NULL, NULL, NULL, WPT_ERR));
+        WPT_OK(wp_worker_next(&delivery, worker, 60000, WPT_ERR));
+        /* the wall clock alone: renewals go by the other */
+        WPT_OK(wp_clock_jump_us(b->clock, leases[i] * 1000 - 1, WPT_ERR));
+        assert_int_equal(expired_claims(b), 0);
+        WPT_OK(wp_clock_jump_us(b->clock, 1, WPT_ERR));
+        assert_int_equal(expired_claims(b), 1);
+        WPT_OK(wp_clock_jump_us(b->clock, -leases[i] * 1000, WPT_ERR));
+        WPT_OK(wp_delivery_finish(delivery, WP_OUTCOME_DONE, NULL, 0, WPT_ERR));
+        wp_delivery_free(delivery);
+        WPT_OK(wp_worker_stop(NULL, worker, 60000, WPT_ERR));
+        wp_worker_free(worker);
+    }
+}
+
 typedef struct stuck {
     wpt_gate gate;
     atomic_int others;
@@ -1328,6 +1459,8 @@ int main(void)
         BED_TEST(test_register__again__updates_retires_and_loses_no_missed_run),
         BED_TEST(test_override__of_the_configuration__replaces_the_expression_if_it_is_valid),
         BED_TEST(test_override__that_is_no_json_object__is_logged_and_changes_nothing),
+        BED_TEST(test_override__that_is_taken_away__leaves_what_the_code_has),
+        BED_TEST(test_get__of_a_job__shows_what_it_was_stored_with),
         BED_TEST(test_once__in_the_future__fires_once_and_its_name_is_free_again),
         BED_TEST(test_schedule__due__one_run_at_the_schedules_instant),
         BED_TEST(test_schedule__clocks_are_set__once_a_day_in_the_zone),
@@ -1347,6 +1480,8 @@ int main(void)
         BED_TEST(test_worker__failing_run__is_retried_by_its_jobs_policy),
         BED_TEST(test_worker__meets_lost_runs__warns_and_runs_them_again),
         BED_TEST(test_worker__run_over_its_time__is_told_to_stop_and_timed_out),
+        BED_TEST(test_worker__timeout_of_a_run__is_the_jobs_and_else_the_workers),
+        BED_TEST(test_worker__claims_of_runs__last_as_long_as_a_worker_says_for_jobs),
         BED_TEST(test_worker__run_that_ignores_its_timeout__does_not_hold_up_others),
         BED_TEST(test_worker__with_many_topics__each_run_reaches_its_handler),
         BED_TEST(test_worker__run_that_is_cancelled__is_told_to_stop_and_not_tried_again),

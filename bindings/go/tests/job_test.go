@@ -72,6 +72,7 @@ func TestJobsArePutListedAndDeleted(t *testing.T) {
 	info := b.job("nightly")
 	equal(t, *info, waypost.JobInfo{Name: "nightly", Topic: "t", Payload: []byte("p"),
 		Expression: "0 3 * * *", Zone: "Europe/Vienna", Enabled: true, LastStatus: waypost.RunNone,
+		MisfireAfter: time.Minute,
 		NextDue: time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC)})
 	b.put("nightly", waypost.Cron("0 4 * * *"))
 	equal(t, b.job("nightly").Zone, "UTC")
@@ -117,6 +118,58 @@ func TestJobsArePutListedAndDeleted(t *testing.T) {
 	equal(t, len(must(b.jobs().List(ctx, "", 10))), 2)
 	_, err = b.jobs().List(ctx, "", 0)
 	fails(t, err, waypost.ErrRange)
+}
+
+// proves: JOB-001
+func TestStoredJobShowsWhatItWasDefinedWith(t *testing.T) {
+	b := newBed(t)
+	b.put("all", waypost.Cron("@daily"), waypost.WhenOverlapping(waypost.OverlapSkip),
+		waypost.CatchUp(9, 5*time.Second), waypost.RunTimeout(8*time.Second),
+		waypost.Retries(4, 6*time.Second, 7*time.Second))
+	info := b.job("all")
+	equal(t, []int{int(info.Overlap), int(info.Misfire), info.CatchUp, info.MaxAttempts},
+		[]int{int(waypost.OverlapSkip), int(waypost.MisfireCatchUp), 9, 4})
+	equal(t, []time.Duration{info.MisfireAfter, info.Timeout, info.BackoffBase, info.BackoffMax},
+		[]time.Duration{5 * time.Second, 8 * time.Second, 6 * time.Second, 7 * time.Second})
+}
+
+// scenario: RUN-013
+// proves: JOB-018
+func TestExpressionIsOverriddenByAnOptionUntilItIsTakenAway(t *testing.T) {
+	b := newBed(t)
+	// the second one is malformed: logged, and the code's stays
+	store := b.open(waypost.WithClock(b.clock),
+		waypost.WithOption("job.cron_overrides", `{"a": "*/7 * * * *", "b": "*/99 * * * *"}`))
+	for _, name := range []string{"a", "b"} {
+		must(0, store.Jobs().Put(ctx, waypost.NewJob(name, waypost.Cron("@hourly"))))
+	}
+	equal(t, b.job("a").Expression, "*/7 * * * *")
+	equal(t, b.job("b").Expression, "@hourly")
+	b.put("a", waypost.Cron("@hourly"))
+	equal(t, b.job("a").Expression, "@hourly")
+}
+
+// proves: JOB-010, JOB-007
+func TestOneTimeJobInMemoryReachesItsHandlerOnce(t *testing.T) {
+	clock := must(waypost.NewManualClock(now))
+	defer clock.Close()
+	store := must(waypost.Open(ctx, "sqlite::memory:", waypost.WithDeploy(), waypost.WithClock(clock), waypost.WithLogger(quiet)))
+	defer store.Close()
+	w := must(store.Worker())
+	var got []string
+	must(0, w.HandleRuns("t", func(_ context.Context, d delivery) error {
+		got = append(got, d.Job+" "+string(d.Payload))
+		return nil
+	}))
+	must(0, store.Jobs().Put(ctx, waypost.NewJob("o", waypost.At(now.Add(time.Minute)), waypost.Topic("t"), waypost.Payload("p"))))
+	equal(t, must(w.Drain(ctx)), 0)
+	must(0, clock.Advance(time.Minute))
+	equal(t, must(w.Drain(ctx)), 1)
+	must(0, clock.Advance(time.Hour))
+	equal(t, must(w.Drain(ctx)), 0)
+	equal(t, got, []string{"o p"})
+	info := must(store.Jobs().Get(ctx, "o"))
+	equal(t, info.LastStatus, waypost.RunSucceeded)
 }
 
 // scenario: RUN-002

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import subprocess
 import sys
@@ -76,6 +77,37 @@ def test_put_get_list_and_delete_by_name(app: App) -> None:
     assert jobs.delete("nightly") and not jobs.delete("nightly")
     with pytest.raises(NotFoundError):
         jobs.get("nightly")
+
+
+# proves: JOB-001
+def test_stored_job_shows_what_it_was_defined_with(app: App) -> None:
+    jobs = app.store.jobs
+    jobs.put(
+        Job("all", cron="@daily", overlap=Overlap.SKIP, misfire=Misfire.CATCH_UP, misfire_threshold=5, catch_up=9,
+            timeout=8.5, max_attempts=4, backoff_base=6, backoff_max=7)
+    )
+    info = jobs.get("all")
+    assert (info.overlap, info.misfire, info.catch_up) == (Overlap.SKIP, Misfire.CATCH_UP, 9)
+    assert (info.misfire_threshold, info.timeout) == (timedelta(seconds=5), timedelta(seconds=8.5))
+    assert (info.max_attempts, info.backoff_base, info.backoff_max) == (4, timedelta(seconds=6), timedelta(seconds=7))
+    jobs.put(Job("none", cron="@daily"))
+    info = jobs.get("none")
+    assert (info.overlap, info.misfire, info.catch_up) == (Overlap.QUEUE, Misfire.FIRE, 0)
+    assert info.misfire_threshold == MINUTE
+    assert info.timeout is info.max_attempts is info.backoff_base is info.backoff_max is None
+
+
+# scenario: RUN-013
+# proves: JOB-018
+def test_expression_is_overridden_by_an_option_until_it_is_taken_away(app: App) -> None:
+    overrides = json.dumps({"a": "*/7 * * * *", "b": "*/99 * * * *"})
+    store = app.open(job_cron_overrides=overrides)
+    store.jobs.put(Job("a", cron="@hourly"))
+    store.jobs.put(Job("b", cron="@hourly"))  # its override is malformed: logged, and the code's stays
+    assert [job.cron for job in store.jobs.list()] == ["*/7 * * * *", "@hourly"]
+    assert store.jobs.get("a").next_due == NOW + 7 * MINUTE
+    app.store.jobs.put(Job("a", cron="@hourly"))
+    assert app.store.jobs.get("a").cron == "@hourly" and app.store.jobs.get("a").next_due == NOW + HOUR
 
 
 BAD: List[Any] = [

@@ -98,6 +98,16 @@ class JobInfo:
     #: None: it has not ended.
     last_duration: Optional[timedelta]
     last_status: Optional[RunStatus]
+    overlap: Overlap
+    misfire: Misfire
+    misfire_threshold: timedelta
+    #: 0 unless with Misfire.CATCH_UP.
+    catch_up: int
+    #: None each: as the worker says.
+    timeout: Optional[timedelta]
+    max_attempts: Optional[int]
+    backoff_base: Optional[timedelta]
+    backoff_max: Optional[timedelta]
 
 
 @dataclass(frozen=True)

@@ -163,6 +163,22 @@ WP_API const char *wp_job_info_zone(const wp_job_info *info);
 WP_API const char *wp_job_info_registrar(const wp_job_info *info);
 /** 0 if an operator disabled it, or its code does not have it any more. */
 WP_API int wp_job_info_enabled(const wp_job_info *info);
+/** What happens while another run is unfinished: wp_job_set_overlap(). */
+WP_API wp_overlap wp_job_info_overlap(const wp_job_info *info);
+/** What happens to occurrences that were missed: wp_job_set_misfire(). */
+WP_API wp_misfire wp_job_info_misfire(const wp_job_info *info);
+/** From how many milliseconds on they count as missed. */
+WP_API int64_t wp_job_info_misfire_ms(const wp_job_info *info);
+/** How many of them get a run each, with WP_MISFIRE_CATCH_UP; else 0. */
+WP_API int64_t wp_job_info_catch_up(const wp_job_info *info);
+/** How long a run may take, in milliseconds; 0: the worker's `timeout_ms`. */
+WP_API int64_t wp_job_info_timeout_ms(const wp_job_info *info);
+/** How many attempts a run has; 0: the worker's. */
+WP_API int64_t wp_job_info_max_attempts(const wp_job_info *info);
+/** The delay before the first retry, in milliseconds; 0: the worker's. */
+WP_API int64_t wp_job_info_backoff_base_ms(const wp_job_info *info);
+/** The longest delay before a retry, likewise. */
+WP_API int64_t wp_job_info_backoff_max_ms(const wp_job_info *info);
 /** When it is due next, in microseconds UTC since 1970; 0: never. */
 WP_API int64_t wp_job_info_next_due_us(const wp_job_info *info);
 

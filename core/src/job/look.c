@@ -10,7 +10,7 @@
 
 /* ---- a list of anything ------------------------------------------------------------------- */
 
-enum { TEXTS_MAX = 7, NUMBERS_MAX = 8 };
+enum { TEXTS_MAX = 8, NUMBERS_MAX = 8 };
 
 /* A row: some texts and some numbers. */
 typedef struct entry {
@@ -41,7 +41,7 @@ struct wp_job_runs {
 };
 
 /* Where the columns of a statement go, from the first on: i id, s seq, t the next text, n the next
- * number (null: 0), x nothing. */
+ * number (null: 0). */
 typedef struct look_op {
     wp_op base;
     wp__sql_id statement;
@@ -102,8 +102,6 @@ static wp_status look_row(wp_op *op, const wp__value *columns, wp_error **err)
             st = wp__column_int(&e->seq, value, err);
         } else if (self->shape[i] == 'n') {
             st = wp__column_int_or(&e->numbers[numbers++], value, 0, err);
-        } else if (self->shape[i] == 'x') {
-            continue;
         } else if (value->type == WP_VALUE_TEXT) {
             e->texts[texts++] = wp__text_ndup(value->p, value->len);
             if (!e->texts[texts - 1])
@@ -152,9 +150,9 @@ static wp_status check_limit(int64_t limit, wp_error **err)
 /* ---- jobs --------------------------------------------------------------------------------- */
 
 /* The order of the columns of job_get and job_list. */
-enum { J_NAME, J_TOPIC, J_PAYLOAD, J_EXPRESSION, J_ZONE, J_REGISTRAR, J_LAST_ERROR };
+enum { J_NAME, J_TOPIC, J_PAYLOAD, J_EXPRESSION, J_ZONE, J_OPTIONS, J_REGISTRAR, J_LAST_ERROR };
 enum { J_ABSENT, J_DISABLED, J_NEXT, J_LAST_DUE, J_LAST_STARTED, J_LAST_ENDED, J_LAST_STATUS };
-static const char job_shape[] = "itttttxtnnnnnnnt";
+static const char job_shape[] = "itttttttnnnnnnnt";
 
 static wp_status look_jobs(wp_jobs **out, wp_store *store, look_op *op, wp_error **err)
 {
@@ -264,6 +262,55 @@ const char *wp_job_info_registrar(const wp_job_info *info)
 int wp_job_info_enabled(const wp_job_info *info)
 {
     return info && !job_number(info, J_DISABLED) && !job_number(info, J_ABSENT);
+}
+
+/* What the definition had beside the schedule, or the defaults. */
+static wp__job_options job_options(const wp_job_info *info)
+{
+    const char *json = job_text(info, J_OPTIONS);
+    wp__job_options options;
+    wp__job_options_read(&options, json, json ? strlen(json) : 0);
+    return options;
+}
+
+wp_overlap wp_job_info_overlap(const wp_job_info *info)
+{
+    return (wp_overlap)job_options(info).overlap;
+}
+
+wp_misfire wp_job_info_misfire(const wp_job_info *info)
+{
+    return (wp_misfire)job_options(info).misfire;
+}
+
+int64_t wp_job_info_misfire_ms(const wp_job_info *info)
+{
+    return job_options(info).misfire_ms;
+}
+
+int64_t wp_job_info_catch_up(const wp_job_info *info)
+{
+    return job_options(info).catch_up;
+}
+
+int64_t wp_job_info_timeout_ms(const wp_job_info *info)
+{
+    return job_options(info).timeout_ms;
+}
+
+int64_t wp_job_info_max_attempts(const wp_job_info *info)
+{
+    return job_options(info).max_attempts;
+}
+
+int64_t wp_job_info_backoff_base_ms(const wp_job_info *info)
+{
+    return job_options(info).backoff_base_ms;
+}
+
+int64_t wp_job_info_backoff_max_ms(const wp_job_info *info)
+{
+    return job_options(info).backoff_max_ms;
 }
 
 int64_t wp_job_info_next_due_us(const wp_job_info *info)

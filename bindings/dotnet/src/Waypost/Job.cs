@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+using System.Reflection;
 using Waypost.Interop;
 
 namespace Waypost;
@@ -116,7 +117,32 @@ public sealed class JobDefinition
 /// <param name="LastRun">Its last run to start; null: none has.</param>
 public sealed record JobInfo(
     string Name, string Topic, string Payload, string? Cron, string? TimeZone, string? Registrar,
-    bool IsEnabled, DateTimeOffset? NextDueUtc, LastJobRun? LastRun);
+    bool IsEnabled, DateTimeOffset? NextDueUtc, LastJobRun? LastRun)
+{
+    /// <summary>What happens while another run is unfinished.</summary>
+    public JobOverlap Overlap { get; init; }
+
+    /// <summary>What happens to missed occurrences.</summary>
+    public MisfireStrategy Misfire { get; init; }
+
+    /// <summary>From which delay on an occurrence counts as missed.</summary>
+    public TimeSpan MisfireThreshold { get; init; } = TimeSpan.FromMinutes(1);
+
+    /// <summary>With <see cref="MisfireStrategy.CatchUp"/>: how many; else 0.</summary>
+    public int CatchUp { get; init; }
+
+    /// <summary>How long a run may take; null: the worker's timeout.</summary>
+    public TimeSpan? Timeout { get; init; }
+
+    /// <summary>How often a run is tried; null: as the worker has it.</summary>
+    public int? MaxAttempts { get; init; }
+
+    /// <summary>The delay before the first retry; null: the worker's.</summary>
+    public TimeSpan? BackoffBase { get; init; }
+
+    /// <summary>The longest delay; null: the worker's.</summary>
+    public TimeSpan? BackoffMax { get; init; }
+}
 
 /// <summary>A job's last run to start.</summary>
 /// <param name="DueUtc">The instant that it was scheduled for.</param>
@@ -217,6 +243,12 @@ public sealed class RecurringAttribute : Attribute
 
     /// <summary>The longest delay; 0: the worker's.</summary>
     public int BackoffMaxSeconds { get; set; }
+
+    /// <summary>What the attributes of a handler class make of its topic.</summary>
+    internal static Func<string, JobDefinition>[] JobsOf(Type handler) =>
+        handler.GetCustomAttributes<RecurringAttribute>(inherit: false)
+            .Select(attribute => (Func<string, JobDefinition>)(topic => attribute.Define(handler.Name, topic)))
+            .ToArray();
 
     internal JobDefinition Define(string name, string topic) => new(Name ?? name, topic, Payload)
     {

@@ -125,6 +125,9 @@ public sealed partial class OutboxWorker : IAsyncDisposable, IDisposable
             .ConfigureAwait(false);
     }
 
+    /// <summary>It was started, and not stopped since.</summary>
+    public bool IsRunning => _state == State.Running;
+
     private TaskCompletionSource Ended { get; } =
         new(TaskCreationOptions.RunContinuationsAsynchronously);
 

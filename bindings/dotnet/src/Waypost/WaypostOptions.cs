@@ -114,6 +114,10 @@ public sealed class OutboxWorkerOptions
     /// <summary>How long a claim lasts unless renewed. Claims of running handlers are renewed.</summary>
     public TimeSpan? Lease { get; set; }
 
+    /// <summary>The same of runs of jobs, 5 minutes by default: so long after a worker died its run goes to
+    /// another one.</summary>
+    public TimeSpan? JobLease { get; set; }
+
     /// <summary>How long a handler may take; then its token is cancelled.</summary>
     public TimeSpan? Timeout { get; set; }
 
@@ -169,6 +173,7 @@ public sealed class OutboxWorkerOptions
             config.Set("worker.selection", drain ? "drain-first" : "round-robin");
         Option.Set(config, "worker.all_topics", AllTopics);
         Option.Set(config, "worker.backoff_jitter", BackoffJitter);
+        Option.Set(config, "worker.job_lease_ms", JobLease);
         Option.Set(config, "worker.flush_ms", Flush);
         Option.Set(config, "worker.reap_ms", Reap);
         Option.Set(config, "worker.cleanup_interval_ms", CleanupInterval);
@@ -195,10 +200,10 @@ public sealed class OutboxWorkerOptions
     internal void CheckPerTopic()
     {
         if (Name is not null || Threads is not null || Wakeups is not null || AllTopics is not null
-            || BackoffJitter is not null || Flush is not null || Reap is not null
+            || BackoffJitter is not null || JobLease is not null || Flush is not null || Reap is not null
             || CleanupInterval is not null || DrainFirst is not null || Turn is not null)
             throw new ArgumentException(
-                "Name, Threads, Wakeups, AllTopics, BackoffJitter, Flush, Reap, CleanupInterval, DrainFirst and Turn are"
+                "Name, Threads, Wakeups, AllTopics, BackoffJitter, JobLease, Flush, Reap, CleanupInterval, DrainFirst and Turn are"
                 + " the worker's, not a topic's");
         using var config = ConfigHandle.New(); // refuses bad values, before anything is registered
         foreach ((string key, string value) in PerTopic())

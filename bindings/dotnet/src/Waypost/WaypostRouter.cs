@@ -20,6 +20,8 @@ public sealed class WaypostRouter : IOutboxRouter, IInboxRouter, IDisposable
     private readonly ManualClock? _clock;
     private readonly RouterHandle _handle;
     private readonly ConcurrentDictionary<string, WaypostStore> _open = new(StringComparer.Ordinal);
+    private readonly object _gate = new();
+    private volatile string[] _ids = [];
 
     /// <summary>A router without stores.</summary>
     /// <param name="options">Options of its workers; each store has its own.</param>
@@ -43,13 +45,21 @@ public sealed class WaypostRouter : IOutboxRouter, IInboxRouter, IDisposable
         {
             foreach (WaypostOptions store in stores)
                 configs.Add(store.Build(null, _logger, _clock));
-            _handle.Set(configs);
+            string[] ids = [.. configs.Select(config => config.Get("store.id"))];
+            lock (_gate)
+            {
+                _handle.Set(configs);
+                _ids = ids;
+            }
         }
         finally
         {
             configs.ForEach(config => config.Dispose());
         }
     }
+
+    /// <summary>The ids of the stores that it has.</summary>
+    public IReadOnlyList<string> StoreIds => _ids;
 
     /// <summary>How many stores it has.</summary>
     public int Count => _handle.Count;

@@ -258,6 +258,22 @@ public sealed class HostingTests : IDisposable
         Assert.Equal("done by the method", (await scheduler.GetJobRunAsync(runs["with token"])).Output);
     }
 
+    // proves: JOB-001, BND-004
+    [Fact]
+    public async Task Handler_class_that_is_a_plain_service_has_its_recurring_jobs_too()
+    {
+        using IHost host = Build(
+            _ => { }, options => options.JobRegistrar = "me",
+            builder => builder.Services.AddTransient<IJobHandler, Nightly>());
+        await host.StartAsync();
+        ISchedulerClient scheduler = host.Services.GetRequiredService<ISchedulerClient>();
+        Assert.Equal(["Nightly", "nightly"],
+                     (await scheduler.ListJobsAsync()).Select(job => job.Name).Order(StringComparer.Ordinal));
+        Guid run = await scheduler.TriggerJobAsync("nightly");
+        await Bed.UntilAsync(async () => (await scheduler.GetJobRunAsync(run)).Status == JobRunStatus.Succeeded);
+        await host.StopAsync();
+    }
+
     // proves: JOB-001, JOB-004
     [Fact]
     public async Task Jobs_that_the_program_has_no_more_are_switched_off_when_it_starts_again()
@@ -479,6 +495,68 @@ public sealed class HostingTests : IDisposable
         await host.StopAsync();
         Assert.Single(_log.Handled);
         Assert.Equal(OutboxMessageStatus.Done, await _bed.StatusAsync(id));
+    }
+
+    private static async Task<HealthReportEntry> HealthOf(IHost host, string name = "waypost") =>
+        (await host.Services.GetRequiredService<HealthCheckService>().CheckHealthAsync()).Entries[name];
+
+    [Fact]
+    public async Task Health_says_when_the_worker_does_not_run()
+    {
+        using IHost host = Build(
+            waypost => waypost.AddHandler<Created>(),
+            more: builder => builder.Services.AddHealthChecks().AddWaypost().AddWaypostScheduler());
+        HealthReportEntry before = await HealthOf(host);
+        Assert.Equal((HealthStatus.Unhealthy, "the worker is not running", false),
+                     (before.Status, before.Description, before.Data["workerRunning"]));
+        Assert.Equal(HealthStatus.Healthy, (await HealthOf(host, "waypost-scheduler")).Status); // none is to run here
+        await host.StartAsync();
+        HealthReportEntry running = await HealthOf(host);
+        Assert.Equal((HealthStatus.Healthy, true, 0L), (running.Status, running.Data["workerRunning"], running.Data["acked"]));
+        await host.StopAsync();
+        Assert.Equal("the worker is not running", (await HealthOf(host)).Description);
+    }
+
+    [Fact]
+    public async Task Health_of_the_scheduler_is_that_of_timers_and_jobs_alone()
+    {
+        using IHost host = Build(
+            waypost => waypost.AddTimerHandler<Reminder>(), options => options.RunWorker = false,
+            builder => builder.Services.AddHealthChecks().AddWaypostScheduler(maxReadyAge: TimeSpan.FromMinutes(1)));
+        await _bed.Outbox.EnqueueAsync("created", "1", dueTimeUtc: DateTimeOffset.UnixEpoch);
+        Assert.Equal(HealthStatus.Healthy, (await HealthOf(host, "waypost-scheduler")).Status);
+        ISchedulerClient scheduler = _bed.Store.Scheduler;
+        await scheduler.CreateOrUpdateJobAsync(new JobDefinition("j", "created") { Cron = "@daily" });
+        await scheduler.TriggerJobAsync("j");
+        Assert.Single(await scheduler.JobRuns.ClaimAsync(WaypostStore.NewId(), TimeSpan.FromSeconds(30), 10)); // by a clock that is behind
+        HealthReportEntry stale = await HealthOf(host, "waypost-scheduler");
+        Assert.Equal((HealthStatus.Degraded, 1L), (stale.Status, stale.Data["leasesExpired"]));
+        Assert.False(stale.Data.ContainsKey("ready"));
+    }
+
+    [Fact]
+    public async Task Health_of_several_stores_is_that_of_the_worst()
+    {
+        HostApplicationBuilder builder = Host.CreateEmptyApplicationBuilder(null);
+        var good = new WaypostOptions { Url = _bed.Url, StoreId = "good" };
+        var bad = new WaypostOptions { Url = "sqlite:/nowhere/at/all.db", StoreId = "bad" };
+        builder.Services.AddWaypost([good]).AddHandler("t", (_, _, _) => Task.CompletedTask);
+        builder.Services.AddHealthChecks().AddWaypost(maxReadyAge: TimeSpan.FromMinutes(1));
+        using IHost host = builder.Build();
+        await host.StartAsync();
+        HealthReportEntry entry = await HealthOf(host);
+        Assert.Equal(HealthStatus.Healthy, entry.Status);
+        Assert.Equal(0L, ((IReadOnlyDictionary<string, object>)entry.Data["good"])["ready"]);
+        await _bed.Outbox.EnqueueAsync("other", "1", dueTimeUtc: DateTimeOffset.UnixEpoch);
+        entry = await HealthOf(host);
+        Assert.Equal(HealthStatus.Degraded, entry.Status);
+        Assert.StartsWith("store good: a message has been ready", entry.Description);
+        host.Services.GetRequiredService<WaypostRouter>().Set([good, bad]);
+        entry = await HealthOf(host);
+        Assert.Equal((HealthStatus.Unhealthy, "store bad: the store cannot be read"), (entry.Status, entry.Description));
+        Assert.NotNull(entry.Exception);
+        Assert.Equal(1L, ((IReadOnlyDictionary<string, object>)entry.Data["good"])["ready"]);
+        await host.StopAsync();
     }
 
     [Fact]

@@ -411,11 +411,37 @@ public abstract class JobTests(Engine engine) : IDisposable
         JobDefinition job = new RecurringAttribute("@daily")
         {
             MisfireThresholdSeconds = 5, BackoffBaseSeconds = 6, BackoffMaxSeconds = 7, TimeoutSeconds = 8,
+            Misfire = MisfireStrategy.CatchUp, CatchUp = 9, Overlap = JobOverlap.Allow, MaxAttempts = 4,
         }.Define("n", "t");
+        Assert.Equal((MisfireStrategy.CatchUp, 9, JobOverlap.Allow, 4),
+                     (job.Misfire, job.CatchUp, job.Overlap, job.MaxAttempts));
         Assert.Equal((5 * Second, 6 * Second, 7 * Second, 8 * Second),
                      (job.MisfireThreshold, job.BackoffBase, job.BackoffMax, job.Timeout));
         JobDefinition plain = new RecurringAttribute("@daily").Define("n", "t");
         Assert.Equal((Minute, null, null, null), (plain.MisfireThreshold, plain.BackoffBase, plain.BackoffMax, plain.Timeout));
+    }
+
+    // proves: JOB-001
+    [Fact]
+    public async Task Stored_job_shows_what_it_was_defined_with()
+    {
+        await Scheduler.CreateOrUpdateJobAsync(new JobDefinition("all", "t")
+        {
+            Cron = "@daily", Overlap = JobOverlap.Skip, Misfire = MisfireStrategy.CatchUp, CatchUp = 9,
+            MisfireThreshold = 5 * Second, Timeout = 8 * Second, MaxAttempts = 4,
+            BackoffBase = 6 * Second, BackoffMax = 7 * Second,
+        });
+        JobInfo all = await Scheduler.GetJobAsync("all");
+        Assert.Equal((JobOverlap.Skip, MisfireStrategy.CatchUp, 9, 5 * Second),
+                     (all.Overlap, all.Misfire, all.CatchUp, all.MisfireThreshold));
+        Assert.Equal((8 * Second, 4, 6 * Second, 7 * Second),
+                     (all.Timeout, all.MaxAttempts, all.BackoffBase, all.BackoffMax));
+        await Scheduler.CreateOrUpdateJobAsync(new JobDefinition("none", "t") { Cron = "@daily" });
+        JobInfo none = await Scheduler.GetJobAsync("none");
+        Assert.Equal((JobOverlap.Queue, MisfireStrategy.FireImmediately, 0, Minute),
+                     (none.Overlap, none.Misfire, none.CatchUp, none.MisfireThreshold));
+        Assert.Equal((null, null, null, null),
+                     (none.Timeout, none.MaxAttempts, none.BackoffBase, none.BackoffMax));
     }
 
     // scenario: RUN-003
@@ -476,7 +502,7 @@ public abstract class JobTests(Engine engine) : IDisposable
         Assert.True((await Scheduler.GetJobAsync("once")).IsEnabled);
     }
 
-    // scenario: RUN-005
+    // scenario: RUN-013
     // proves: JOB-018
     [Fact]
     public async Task Cron_expression_can_be_overridden_by_options()
@@ -489,6 +515,8 @@ public abstract class JobTests(Engine engine) : IDisposable
         Assert.Equal("@daily", (await scheduler.GetJobAsync("a")).Cron);
         Assert.Equal("* * * * *", (await scheduler.GetJobAsync("b \"\u00e4")).Cron);
         Assert.NotEmpty(log.All);
+        await Scheduler.RegisterJobsAsync("app", [Every("a")]); // by a store without overrides
+        Assert.Equal("* * * * *", (await Scheduler.GetJobAsync("a")).Cron);
     }
 
     // scenario: RUN-006
@@ -509,6 +537,36 @@ public abstract class JobTests(Engine engine) : IDisposable
         Bed.Clock.Advance(10 * Minute);
         Assert.Equal(1, await Scheduler.ScheduleDueJobsAsync());
         Assert.Equal(2, (await RunsAsync("once")).Count);
+    }
+
+    // proves: JOB-010, JOB-007
+    [Fact]
+    public async Task Once_in_memory_reaches_its_handler_once()
+    {
+        using WaypostStore store = WaypostStore.Open(
+            new WaypostOptions { Url = "sqlite::memory:", Deploy = true }, Quiet.Instance, Bed.Clock);
+        using OutboxWorker worker = store.CreateWorker();
+        var got = new List<string>();
+        worker.Handle(new Collect(got));
+        await store.Scheduler.ScheduleOnceAsync("once", Now + Minute, "t", "p");
+        Assert.Equal(0, await worker.DrainAsync());
+        Bed.Clock.Advance(Minute);
+        Assert.Equal(1, await worker.DrainAsync());
+        Bed.Clock.Advance(60 * Minute);
+        Assert.Equal(0, await worker.DrainAsync());
+        Assert.Equal(["once p"], got);
+        Assert.Equal(JobRunStatus.Succeeded, (await store.Scheduler.GetJobAsync("once")).LastRun!.Status);
+    }
+
+    private sealed class Collect(List<string> got) : IJobHandler
+    {
+        public string Topic => "t";
+
+        public Task<string?> HandleAsync(OutboxDelivery run, CancellationToken cancellationToken)
+        {
+            got.Add($"{run.JobName} {run.Payload}");
+            return Task.FromResult<string?>(null);
+        }
     }
 
     // ---- runs -------------------------------------------------------------------------------
@@ -690,7 +748,9 @@ public abstract class JobTests(Engine engine) : IDisposable
         Assert.Equal(1, await Scheduler.ReapExpiredJobRunsAsync());
         Assert.Equal(JobRunStatus.Running, (await Scheduler.GetJobRunAsync(runs[4].Id)).Status);
         Assert.Equal((JobRunStatus.Failed, "no"), ((await Scheduler.GetJobRunAsync(runs[2].Id)).Status, (await Scheduler.GetJobRunAsync(runs[2].Id)).Error));
-        Assert.Equal(2, await Scheduler.PurgeJobRunsAsync(TimeSpan.Zero));
+        Bed.Clock.Advance(Minute - Second); // they ended a minute and ten seconds ago
+        Assert.Equal(0, await Scheduler.PurgeJobRunsAsync(Minute + 11 * Second));
+        Assert.Equal(2, await Scheduler.PurgeJobRunsAsync(Minute + 10 * Second));
         Assert.Null(await Scheduler.FindJobRunAsync(runs[0].Id));
         Assert.Equal(4, (await RunsAsync()).Count);
     }

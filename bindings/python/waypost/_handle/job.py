@@ -123,7 +123,20 @@ def _info_of(info: Any) -> JobInfo:
         last_started=optional_time(lib.wp_job_info_last_started_us(info)),
         last_duration=timedelta(microseconds=duration) if duration else None,
         last_status=None if status == lib.WP_RUN_NONE else RunStatus(status),
+        overlap=Overlap(lib.wp_job_info_overlap(info)),
+        misfire=Misfire(lib.wp_job_info_misfire(info)),
+        misfire_threshold=timedelta(milliseconds=lib.wp_job_info_misfire_ms(info)),
+        catch_up=lib.wp_job_info_catch_up(info),
+        timeout=_unless_0(lib.wp_job_info_timeout_ms(info)),
+        max_attempts=lib.wp_job_info_max_attempts(info) or None,
+        backoff_base=_unless_0(lib.wp_job_info_backoff_base_ms(info)),
+        backoff_max=_unless_0(lib.wp_job_info_backoff_max_ms(info)),
     )
+
+
+def _unless_0(ms: int) -> Optional[timedelta]:
+    """The other way round."""
+    return timedelta(milliseconds=ms) if ms else None
 
 
 def _run_of(run: Any) -> JobRun:

@@ -106,18 +106,29 @@ public static class WaypostServices
         provider.GetService<ILoggerFactory>()?.CreateLogger("Waypost"),
         provider.GetService<ManualClock>());
 
-    /// <summary>Report whether the store can be read, with its counts; degraded when a message of
+    /// <summary>Report the health of all queues, with their counts: degraded when a message of
     /// any queue has been ready for longer than <paramref name="maxReadyAge"/>, or is held by a lease that
-    /// is over and that nobody has reaped yet, as when a process died.</summary>
+    /// is over and that nobody has reaped yet, as when a process died; unhealthy when the store cannot be
+    /// read, or there are handlers and the worker does not run. Of several stores the worst counts, and
+    /// each has its data under its StoreId.</summary>
     public static IHealthChecksBuilder AddWaypost(
         this IHealthChecksBuilder builder, string name = "waypost",
         HealthStatus? failureStatus = null, IEnumerable<string>? tags = null,
-        TimeSpan? maxReadyAge = null)
+        TimeSpan? maxReadyAge = null) => builder.Add(name, failureStatus, tags, maxReadyAge, false);
+
+    /// <summary>The same of timers and jobs alone, for hosts that run a scheduler.</summary>
+    public static IHealthChecksBuilder AddWaypostScheduler(
+        this IHealthChecksBuilder builder, string name = "waypost-scheduler",
+        HealthStatus? failureStatus = null, IEnumerable<string>? tags = null,
+        TimeSpan? maxReadyAge = null) => builder.Add(name, failureStatus, tags, maxReadyAge, true);
+
+    private static IHealthChecksBuilder Add(
+        this IHealthChecksBuilder builder, string name, HealthStatus? failureStatus,
+        IEnumerable<string>? tags, TimeSpan? maxReadyAge, bool schedulerOnly)
     {
         ArgumentNullException.ThrowIfNull(builder);
         return builder.Add(new HealthCheckRegistration(
-            name,
-            provider => new WaypostHealthCheck(provider, maxReadyAge),
+            name, provider => new WaypostHealthCheck(provider, maxReadyAge, schedulerOnly),
             failureStatus, tags));
     }
 }
@@ -160,9 +171,7 @@ public sealed class WaypostBuilder
         Action<OutboxWorkerOptions>? configure = null) where THandler : class, IJobHandler =>
         AddClass<THandler>(
             WaypostQueue.Job, Handling.Of, configure,
-            typeof(THandler).GetCustomAttributes<RecurringAttribute>(inherit: false)
-                .Select(attribute => (Func<string, JobDefinition>)(
-                    topic => attribute.Define(typeof(THandler).Name, topic))).ToArray());
+            RecurringAttribute.JobsOf(typeof(THandler)));
 
     /// <summary>Add the methods of a service that are <see cref="RecurringAttribute"/>: each is a job, which
     /// is registered when the host starts, and calls the method of a service in a scope of its own. They

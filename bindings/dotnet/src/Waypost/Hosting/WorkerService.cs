@@ -42,6 +42,7 @@ internal sealed class WorkerService(
 {
     private readonly CancellationTokenSource _stopping = new();
     private OutboxWorker? _worker;
+    private WaypostQueue[]? _queues; // of the handlers; null: not started yet
     private Task _discovering = Task.CompletedTask;
 
     public async Task StartAsync(CancellationToken cancellationToken)
@@ -67,9 +68,9 @@ internal sealed class WorkerService(
         try
         {
             var jobs = new List<JobDefinition>();
-            bool any = await AddHandlersAsync(worker, jobs).ConfigureAwait(false);
+            _queues = await AddHandlersAsync(worker, jobs).ConfigureAwait(false);
             await RegisterAsync(store, jobs, cancellationToken).ConfigureAwait(false);
-            if (!any)
+            if (_queues.Length == 0)
             {
                 worker.Dispose();
                 return;
@@ -121,7 +122,7 @@ internal sealed class WorkerService(
                 + " call RegisterJobsAsync() of each store instead");
         string? name = options.Value.JobRegistrar;
         if (store is null
-            || (string.IsNullOrEmpty(name) && !sources.Any(source => source.Queue == WaypostQueue.Job)))
+            || (string.IsNullOrEmpty(name) && !_queues!.Contains(WaypostQueue.Job)))
             return;
         name ??= services.GetService<IHostEnvironment>()?.ApplicationName;
         await store.Scheduler.RegisterJobsAsync(
@@ -129,21 +130,21 @@ internal sealed class WorkerService(
             cancellationToken).ConfigureAwait(false);
     }
 
-    /// <summary>Whether there are any.</summary>
-    private async Task<bool> AddHandlersAsync(OutboxWorker worker, List<JobDefinition> jobs)
+    /// <summary>The queue of each.</summary>
+    private async Task<WaypostQueue[]> AddHandlersAsync(OutboxWorker worker, List<JobDefinition> jobs)
     {
         AsyncServiceScope scope = scopes.CreateAsyncScope();
         await using (scope.ConfigureAwait(false))
         {
-            int count = 0;
+            var queues = new List<WaypostQueue>();
             foreach (HandlerSource source in sources.Concat(Plain(scope.ServiceProvider)))
             {
                 string topic = source.Topic ?? source.Make!(scope.ServiceProvider).Topic;
                 worker.Register(source.Queue, topic, InScope(source), source.Options);
                 jobs.AddRange((source.Jobs ?? []).Select(define => define(topic)));
-                count++;
+                queues.Add(source.Queue);
             }
-            return count > 0;
+            return [.. queues];
         }
     }
 
@@ -156,9 +157,9 @@ internal sealed class WorkerService(
 
     private static IEnumerable<HandlerSource> Plain<THandler>(
         IServiceProvider scope, WaypostQueue queue, Func<THandler, Handling> handling) =>
-        scope.GetServices<THandler>().Select((_, index) => new HandlerSource(
+        scope.GetServices<THandler>().Select((handler, index) => new HandlerSource(
             null, provider => handling(provider.GetServices<THandler>().ElementAt(index)), null, null,
-            queue));
+            queue, queue == WaypostQueue.Job ? RecurringAttribute.JobsOf(handler!.GetType()) : null));
 
     private Func<OutboxDelivery, CancellationToken, ValueTask<Outcome>> InScope(
         HandlerSource source) => async (delivery, token) =>
@@ -193,4 +194,12 @@ internal sealed class WorkerService(
 
     /// <summary>What the worker counts, for health reports; null: there is none.</summary>
     internal OutboxCounters? Counters => _worker?.Counters;
+
+    internal bool IsRunning => _worker is { IsRunning: true };
+
+    /// <summary>There are handlers (of timers or jobs) that a worker was to run here, and none runs.</summary>
+    internal bool IsMissing(bool schedulerOnly) =>
+        !IsRunning && options.Value.RunWorker
+        && (_queues ?? sources.Select(source => source.Queue)).Any(
+            queue => !schedulerOnly || queue is WaypostQueue.Timer or WaypostQueue.Job);
 }

@@ -102,8 +102,21 @@ internal sealed unsafe class JobsHandle : Handle
                 Times.FromUs(Native.wp_job_info_last_due_us(job)),
                 Times.FromUs(Native.wp_job_info_last_started_us(job)),
                 TimeSpan.FromMicroseconds(Native.wp_job_info_last_duration_us(job)),
-                last.Value));
+                last.Value))
+        {
+            Overlap = (JobOverlap)Native.wp_job_info_overlap(job),
+            Misfire = (MisfireStrategy)Native.wp_job_info_misfire(job),
+            MisfireThreshold = TimeSpan.FromMilliseconds(Native.wp_job_info_misfire_ms(job)),
+            CatchUp = (int)Native.wp_job_info_catch_up(job),
+            Timeout = UnlessZero(Native.wp_job_info_timeout_ms(job)),
+            MaxAttempts = (int)Native.wp_job_info_max_attempts(job) is > 0 and int most ? most : null,
+            BackoffBase = UnlessZero(Native.wp_job_info_backoff_base_ms(job)),
+            BackoffMax = UnlessZero(Native.wp_job_info_backoff_max_ms(job)),
+        };
     }
+
+    /// <summary>0 is the core's word for the worker's.</summary>
+    private static TimeSpan? UnlessZero(long ms) => ms == 0 ? null : TimeSpan.FromMilliseconds(ms);
 
     public static JobRunStatus? RunStatus(wp_run_status status) =>
         status == wp_run_status.WP_RUN_NONE ? null : (JobRunStatus)status;
