@@ -6,7 +6,7 @@ SET last_seen_at = excluded.last_seen_at, hash = coalesce(hash, excluded.hash),
     hash_algorithm = CASE WHEN hash IS NULL THEN excluded.hash_algorithm ELSE hash_algorithm END
 RETURNING +id, +seq, +hash, +hash_algorithm,
        CASE WHEN id <> :id THEN coalesce(
-           (SELECT f.status FROM {inbox_finished} AS f WHERE f.seq = {inbox}.seq),
+           (SELECT f.status FROM {inbox_finished} AS f WHERE f.seq = {name:inbox}.seq),
            (SELECT CASE WHEN w.status = 1 AND w.locked_until IS NULL THEN 6 ELSE w.status END
-            FROM {inbox_work} AS w WHERE w.seq = {inbox}.seq),
+            FROM {inbox_work} AS w WHERE w.seq = {name:inbox}.seq),
            5) END

@@ -6,4 +6,4 @@ FROM {inbox} AS m
 LEFT JOIN {inbox_work} AS w ON w.seq = m.seq
 LEFT JOIN {inbox_finished} AS f ON f.seq = m.seq
 WHERE m.seq = :number
-RETURNING (SELECT +f.seq FROM {inbox_finished} AS f WHERE f.seq = {inbox_end}.seq)
+RETURNING (SELECT +f.seq FROM {inbox_finished} AS f WHERE f.seq = {name:inbox_end}.seq)

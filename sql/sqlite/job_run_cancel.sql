@@ -3,4 +3,4 @@ INSERT INTO {job_run_end} (seq, status, attempt, claim_number, finished_at, fini
 SELECT w.seq, 6, CAST(w.attempt AS INTEGER), CAST(w.claim_number AS INTEGER), :now, NULL, :reason
 FROM {job_run} AS m CROSS JOIN {job_run_work} AS w
 WHERE m.id = :id AND w.seq = m.seq AND w.status <> 1
-RETURNING (SELECT +f.seq FROM {job_run_finished} AS f WHERE f.seq = {job_run_end}.seq)
+RETURNING (SELECT +f.seq FROM {job_run_finished} AS f WHERE f.seq = {name:job_run_end}.seq)

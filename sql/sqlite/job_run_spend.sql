@@ -5,4 +5,4 @@ FROM json_each(:claims) AS c CROSS JOIN {job_run_work} AS w
 WHERE w.seq = CAST(c.key AS INTEGER) AND w.status = 1 AND w.owner_token = :owner
   AND (c.value IS NULL OR c.value = w.claim_number)
   AND w.max_attempts > 0 AND w.attempt + 1 >= w.max_attempts
-RETURNING (SELECT +f.seq FROM {job_run_finished} AS f WHERE f.seq = {job_run_end}.seq), +claim_number
+RETURNING (SELECT +f.seq FROM {job_run_finished} AS f WHERE f.seq = {name:job_run_end}.seq), +claim_number

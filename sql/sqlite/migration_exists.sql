@@ -1,2 +1,2 @@
 -- migration_exists: whether there is a table of this name.
-SELECT count(*) FROM pragma_table_info(:name)
+SELECT count(*) FROM main.sqlite_master WHERE name = :name COLLATE NOCASE

@@ -4,5 +4,5 @@ SELECT w.seq, :status, CAST(w.attempt AS INTEGER) + :attempts, w.claim_number, :
 FROM json_each(:claims) AS c CROSS JOIN {outbox_work} AS w
 WHERE w.seq = CAST(c.key AS INTEGER) AND w.status = 1 AND w.owner_token = :owner
   AND (c.value IS NULL OR c.value = w.claim_number)
-RETURNING (SELECT +f.seq FROM {outbox_finished} AS f WHERE f.seq = {outbox_end}.seq), +claim_number,
-          EXISTS (SELECT 1 FROM {join_member} AS m WHERE m.seq = {outbox_end}.seq)
+RETURNING (SELECT +f.seq FROM {outbox_finished} AS f WHERE f.seq = {name:outbox_end}.seq), +claim_number,
+          EXISTS (SELECT 1 FROM {join_member} AS m WHERE m.seq = {name:outbox_end}.seq)

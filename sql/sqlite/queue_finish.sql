@@ -4,4 +4,4 @@ SELECT w.seq, :status, CAST(w.attempt AS INTEGER) + :attempts, w.claim_number, :
 FROM json_each(:claims) AS c CROSS JOIN {queue_work} AS w
 WHERE w.seq = CAST(c.key AS INTEGER) AND w.status = 1 AND w.owner_token = :owner
   AND (c.value IS NULL OR c.value = w.claim_number)
-RETURNING (SELECT +f.seq FROM {queue_finished} AS f WHERE f.seq = {queue_end}.seq), +claim_number, 0
+RETURNING (SELECT +f.seq FROM {queue_finished} AS f WHERE f.seq = {name:queue_end}.seq), +claim_number, 0

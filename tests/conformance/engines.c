@@ -62,6 +62,25 @@ static wp_conn *sqlite_lend(app *a, wp_store *store)
     return conn;
 }
 
+/* What an app may have on its connection: TEMP tables that are called as ours are, and a schema that
+ * may not call everything. */
+static wp_conn *sqlite_lend_strange(app *a, wp_store *store)
+{
+    sqlite3_stmt *names = NULL;
+    exec(a, "PRAGMA trusted_schema = OFF");
+    assert_int_equal(
+        sqlite3_prepare_v2(a->db,
+                           "SELECT format('CREATE TEMP TABLE IF NOT EXISTS \"%w\" (x)', name)"
+                           " FROM main.sqlite_master WHERE type IN ('table', 'view')"
+                           " AND name NOT LIKE 'sqlite_%' AND name <> 'orders'",
+                           -1, &names, NULL),
+        SQLITE_OK);
+    while (sqlite3_step(names) == SQLITE_ROW)
+        exec(a, (const char *)sqlite3_column_text(names, 0));
+    assert_int_equal(sqlite3_finalize(names), SQLITE_OK);
+    return sqlite_lend(a, store);
+}
+
 static void file_url(char *out, size_t size, const wpt_dir *dir, const char *name)
 {
     (void)snprintf(out, size, "sqlite:%s/%s.db", dir->path, name);
@@ -99,16 +118,16 @@ static void use_rollback_journal(const char *url)
     sqlite_close(a);
 }
 
-#define SQLITE_APP                                                                                 \
-    .open = sqlite_open, .close = sqlite_close, .lend = sqlite_lend, .exec = exec,                 \
-    .number = number, .begin = "BEGIN", .commit = "COMMIT", .rollback = "ROLLBACK",                \
-    .savepoint = "SAVEPOINT s", .rollback_to = "ROLLBACK TO s", .one_writer = true,                \
-    .due_stays = true, .make = file_make, .number_at = file_number,                                \
-    .count_objects = "SELECT count(*) FROM sqlite_master",                                         \
+#define SQLITE_APP SQLITE_APP_LENT(sqlite_lend)
+#define SQLITE_APP_LENT(how)                                                                       \
+    .open = sqlite_open, .close = sqlite_close, .lend = (how), .exec = exec, .number = number,     \
+    .begin = "BEGIN", .commit = "COMMIT", .rollback = "ROLLBACK", .savepoint = "SAVEPOINT s",      \
+    .rollback_to = "ROLLBACK TO s", .one_writer = true, .due_stays = true, .make = file_make,      \
+    .number_at = file_number, .count_objects = "SELECT count(*) FROM sqlite_master",               \
     .count_outbox = "SELECT count(*) FROM sqlite_master WHERE name = %Q || '_' || %Q",             \
     .count_others = "SELECT count(*) FROM sqlite_master WHERE name <> 'orders'"                    \
                     " AND name NOT LIKE 'sqlite_%%' AND instr(name, %Q || '_') <> 1",              \
-    .journal = "\"%w_migration\""
+    .journal = "main.\"%w_migration\""
 
 static const engine sqlite_file = {.name = "sqlite, a file", .url = file_url, SQLITE_APP};
 
@@ -130,7 +149,7 @@ static const engine sqlite_hostile = {.unchecked = true,
                                       .outbox = "\"; out box\\ 😀] {outbox} :id ?1",
                                       .inbox = "'; in box\"\\ 😀] {inbox_id} :now %s",
                                       .url = file_url,
-                                      SQLITE_APP};
+                                      SQLITE_APP_LENT(sqlite_lend_strange)};
 
 /* ---- PostgreSQL --------------------------------------------------------------------------- */
 

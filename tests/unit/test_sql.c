@@ -107,6 +107,24 @@ static wp_status set_with(wp__sql_set **out, const char *text, wp_error **err)
     return wp__sql_set_new(out, sources, &plain, err);
 }
 
+/* proves: SDP-003 */
+static void test_set__home__is_named_in_statements_and_not_in_scripts(void **state)
+{
+    static const char text[] = "-- x\nSELECT {name:outbox}.id FROM {outbox}";
+    const wp__sql_names names = {
+        .schema = "infra", .outbox = "outbox", .inbox = "inbox", .home = "main"};
+    wp__sql_source sources[WP__SQL_COUNT];
+    wp__sql_set *set = NULL;
+    (void)state;
+    for (int i = 0; i < WP__SQL_COUNT; i++)
+        sources[i] = (wp__sql_source){"x", (const unsigned char *)text, sizeof text - 1};
+    WPT_OK(wp__sql_set_new(&set, sources, &names, WPT_ERR));
+    assert_string_equal(wp__sql_get(set, 0, WP_PARAM_QMARK)->text,
+                        "SELECT \"infra_outbox\".id FROM \"main\".\"infra_outbox\"");
+    renders("{outbox}", &names, "\"infra_outbox\"");
+    wp__sql_set_free(set);
+}
+
 static void test_set__each_style__parameters_as_it_says(void **state)
 {
     static const struct {
@@ -341,6 +359,7 @@ int main(void)
         cmocka_unit_test(test_render__malformed_placeholder__is_refused),
         cmocka_unit_test(test_render__engine_with_schemas__names_are_qualified),
         cmocka_unit_test(test_render__name_over_the_engines_limit__is_refused),
+        cmocka_unit_test(test_set__home__is_named_in_statements_and_not_in_scripts),
         cmocka_unit_test(test_set__each_style__parameters_as_it_says),
         cmocka_unit_test(test_set__unknown_placeholders__are_refused_by_name),
         cmocka_unit_test(test_set__too_many_parameters__are_refused),

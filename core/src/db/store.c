@@ -403,6 +403,7 @@ static wp_status store_new(wp_store **out, const wp_config *config, wp_error **e
                                    .outbox = store->config->outbox_table,
                                    .inbox = store->config->inbox_table,
                                    .database = store->database,
+                                   .home = store->engine->home,
                                    .quote = store->engine->quote,
                                    .schemas = store->engine->schemas,
                                    .max_bytes = store->engine->name_max};

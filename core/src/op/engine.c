@@ -20,6 +20,7 @@ const wp__engine wp__engine_sqlite = {
     .migrations = wp__sql_sqlite_migrations,
     .migration_count = &wp__sql_sqlite_migration_count,
     .quote = '"',
+    .home = "main", /* scripts cannot: the bodies of triggers may not name databases */
 };
 
 const wp__engine wp__engine_postgresql = {

@@ -15,7 +15,7 @@ typedef struct wp__sql_texts {
 
 struct wp__sql_set {
     const wp__sql_source *sources;
-    const wp__sql_names *names;
+    wp__sql_names names;                              /* as statements have them */
     wp__mutex mutex;                                  /* one thread renders */
     _Atomic(wp__sql_texts *) styles[WP__PARAMSTYLES]; /* index: wp_paramstyle - 1; NULL: not yet */
 };
@@ -353,7 +353,7 @@ static wp_status texts_new(wp__sql_texts **out, const wp__sql_set *set, wp_param
         return wp__fail_nomem(err);
     for (int i = 0; i < WP__SQL_COUNT && st == WP_OK; i++)
         if (set->sources[i].text) /* the engine has it */
-            st = render_statement(&texts->items[i], &set->sources[i], style, set->names, err);
+            st = render_statement(&texts->items[i], &set->sources[i], style, &set->names, err);
     if (st != WP_OK) {
         texts_free(texts);
         return st;
@@ -385,7 +385,9 @@ wp_status wp__sql_set_new(wp__sql_set **out, const wp__sql_source *sources,
     if (!set)
         return wp__fail_nomem(err);
     set->sources = sources;
-    set->names = names;
+    set->names = *names;
+    if (names->home)
+        set->names.database = names->home;
     wp__mutex_init(&set->mutex);
     for (int i = 0; i < WP__PARAMSTYLES; i++)
         atomic_init(&set->styles[i], NULL);

@@ -95,6 +95,7 @@ typedef struct wp__sql_names {
     const char *outbox;   /* the outbox table; other objects of the outbox are named after it */
     const char *inbox;    /* the same of the inbox */
     const char *database; /* before every name; NULL: none */
+    const char *home;     /* before names in statements, not in scripts; NULL: none */
     char quote;           /* around names; 0: " */
     bool schemas;         /* the engine has schemas; else the schema is every name's prefix */
     size_t max_bytes;     /* the engine's limit of a name; 0: none */
