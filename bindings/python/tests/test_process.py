@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fork, the interpreter's end, and processes that die (cases 4 and 38)."""
+"""Fork, the interpreter's end, and processes that die (cases 4, 12 and 38)."""
 from __future__ import annotations
 
 import contextlib
@@ -14,7 +14,7 @@ import time
 from typing import Any, Callable, Dict, Iterator, List
 
 import pytest
-from conftest import PATIENCE, App, until
+from conftest import PATIENCE, App, connect, until
 
 import waypost
 from waypost import Status
@@ -458,6 +458,67 @@ def test_app_killed_before_and_after_its_commit(live: waypost.Store, app: App) -
         for end in ("kill", "commit"):
             run(APP_KILLED, app.url, number, end, status=-signal.SIGKILL)
     assert live.outbox.stats().total.ready == ROUNDS // 4 == app.orders()
+
+
+ONCE = """
+    import os, random, sys
+    import waypost
+    from waypost import InboxKey
+    store = waypost.Store.open(sys.argv[1])
+    random.seed(int(sys.argv[2]))
+    postgresql = store.location.startswith("postgresql:")
+    if postgresql:
+        import psycopg
+        connection = psycopg.connect(store.location)
+    else:
+        import sqlite3
+        connection = sqlite3.connect(store.location, timeout=60, isolation_level=None)
+    for number in random.choices(range(int(sys.argv[3])), k=1000):
+        key = InboxKey("src", str(number))
+        if not postgresql:
+            connection.execute("BEGIN IMMEDIATE")
+        connection.execute("SAVEPOINT tried")
+        if random.random() < 0.2:  # as if it had never been asked
+            store.inbox.once(key, connection=connection)
+            connection.execute("ROLLBACK TO SAVEPOINT tried")
+        if store.inbox.once(key, connection=connection).proceed:
+            connection.execute(f"INSERT INTO orders (name) VALUES ('{number}')")
+        chance = random.random()
+        if chance < 0.1:
+            os.kill(os.getpid(), 9)
+        connection.execute("ROLLBACK" if chance < 0.4 else "COMMIT")
+"""
+
+
+# proves: IBX-006
+def test_delivery_takes_effect_once_where_processes_die_at_any_time(live: waypost.Store, app: App) -> None:
+    keys = 20
+    command = [sys.executable, "-c", textwrap.dedent(ONCE), app.url]
+    seed = 0
+
+    def done() -> List[int]:
+        known = []
+        for number in range(keys):
+            with contextlib.suppress(waypost.NotFoundError):
+                info = live.inbox.get(waypost.InboxKey("src", str(number)))
+                known += [number] if info.status is Status.DONE else []
+        return known
+
+    with contextlib.ExitStack() as stack:
+        processes: List[subprocess.Popen[bytes]] = []
+        deadline = time.monotonic() + PATIENCE
+        while len(done()) < keys:
+            assert time.monotonic() < deadline
+            for process in [one for one in processes if one.poll() is not None]:
+                assert process.returncode in (0, -signal.SIGKILL)
+                processes.remove(process)
+            while len(processes) < 3:
+                seed += 1
+                processes.append(stack.enter_context(subprocess.Popen(command + [str(seed), str(keys)])))
+                stack.callback(processes[-1].kill)
+    with contextlib.closing(connect(app.url)) as connection:
+        rows = connection.execute("SELECT name, count(*) FROM orders GROUP BY name").fetchall()
+    assert sorted((int(name), count) for name, count in rows) == [(number, 1) for number in range(keys)]
 
 
 SHARED = r"""
