@@ -105,7 +105,8 @@ static void test_lend__statement_fails__transaction_is_the_apps_to_roll_back(voi
     wpt_odbc_exec(dbc, "BEGIN");
     wpt_odbc_exec(dbc, "INSERT INTO mine VALUES (1)");
     wpt_odbc_exec(dbc, "SET LOCAL transaction_read_only = on");
-    WPT_STATUS(wp_outbox_enqueue(&id, NULL, p->store, conn, m, WPT_ERR), WP_E_UNAVAILABLE);
+    WPT_FAILS(wp_outbox_enqueue(&id, NULL, p->store, conn, m, WPT_ERR), WP_E_STATE,
+              "may only read");
     WPT_FAILS(wp_outbox_enqueue(&id, NULL, p->store, conn, m, WPT_ERR), WP_E_DB, "aborted");
     wpt_odbc_exec(dbc, "ROLLBACK");
     assert_int_equal(wpt_pg_number(p->pg, "SELECT count(*) FROM mine"), 0);

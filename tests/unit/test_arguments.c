@@ -367,6 +367,194 @@ static void test_delivery__null__refused_or_harmless(void **state)
     WPT_OK(wp_delivery_finish(k->delivery, WP_OUTCOME_DONE, NULL, 0, WPT_ERR));
 }
 
+#define ONE WP_LEASE_EXCLUSIVE
+
+static void test_lease_calls__null_and_foreign_arguments__refused(void **state)
+{
+    kit *k = *state;
+    wp_store *s = k->store;
+    wp_lease_info *info = NULL;
+    const wp_lease_kind none = (wp_lease_kind)9;
+    REFUSE("out", wp_lease_acquire, NULL, s, NULL, ONE, "n", "o", 1000);
+    REFUSE("store", wp_lease_acquire, &info, NULL, NULL, ONE, "n", "o", 1000);
+    REFUSE("another store", wp_lease_acquire, &info, s, k->others, ONE, "n", "o", 1000);
+    REFUSE("kind", wp_lease_acquire, &info, s, NULL, none, "n", "o", 1000);
+    REFUSE("name", wp_lease_acquire, &info, s, NULL, ONE, NULL, "o", 1000);
+    REFUSE("name", wp_lease_acquire, &info, s, NULL, ONE, "", "o", 1000);
+    REFUSE("name", wp_lease_acquire, &info, s, NULL, ONE, "\xff", "o", 1000);
+    REFUSE("owner", wp_lease_acquire, &info, s, NULL, ONE, "n", NULL, 1000);
+    REFUSE("owner", wp_lease_acquire, &info, s, NULL, ONE, "n", "", 1000);
+    REFUSE("store", wp_lease_renew, &info, NULL, NULL, ONE, "n", "o", 1, 1000);
+    REFUSE("kind", wp_lease_renew, &info, s, NULL, none, "n", "o", 1, 1000);
+    REFUSE("name", wp_lease_renew, &info, s, NULL, ONE, NULL, "o", 1, 1000);
+    REFUSE("owner", wp_lease_renew, &info, s, NULL, ONE, "n", NULL, 1, 1000);
+    WPT_FAILS(wp_lease_renew(&info, s, NULL, ONE, "n", "o", -1, 1000, WPT_ERR), WP_E_RANGE,
+              "fence");
+    REFUSE("store", wp_lease_release, NULL, NULL, NULL, ONE, "n", "o", 1);
+    REFUSE("name", wp_lease_release, NULL, s, NULL, ONE, NULL, "o", 1);
+    REFUSE("owner", wp_lease_release, NULL, s, NULL, ONE, "n", NULL, 1);
+    REFUSE("another store", wp_lease_release, NULL, s, k->others, ONE, "n", "o", 1);
+    REFUSE("out", wp_lease_get, NULL, s, NULL, ONE, "n");
+    REFUSE("store", wp_lease_get, &info, NULL, NULL, ONE, "n");
+    REFUSE("name", wp_lease_get, &info, s, NULL, ONE, NULL);
+    REFUSE("store", wp_semaphore_set_limit, NULL, NULL, "n", 1);
+    REFUSE("name", wp_semaphore_set_limit, s, NULL, NULL, 1);
+    WPT_FAILS(wp_semaphore_set_limit(s, NULL, "n", -1, WPT_ERR), WP_E_RANGE, "limit");
+    REFUSE("store", wp_lease_cleanup, NULL, NULL, 0);
+    WPT_FAILS(wp_lease_cleanup(NULL, s, -1, WPT_ERR), WP_E_RANGE, "keep_ms");
+    WPT_FAILS(wp_lease_get(&info, s, NULL, ONE, "n", WPT_ERR), WP_E_NOT_FOUND, "lease \"n\"");
+    WPT_FAILS(wp_lease_get(&info, s, NULL, WP_LEASE_SHARED, "n", WPT_ERR), WP_E_NOT_FOUND,
+              "semaphore \"n\"");
+    assert_null(info);
+}
+
+static void test_lease_ops__null__refused(void **state)
+{
+    kit *k = *state;
+    wp_store *s = k->store;
+    wp_op *op = NULL;
+    wp_lease_info *info = NULL;
+    REFUSE("out", wp_lease_acquire_op, NULL, s, ONE, "n", "o", 1000);
+    REFUSE("store", wp_lease_acquire_op, &op, NULL, ONE, "n", "o", 1000);
+    REFUSE("name", wp_lease_acquire_op, &op, s, ONE, NULL, "o", 1000);
+    REFUSE("owner", wp_lease_acquire_op, &op, s, ONE, "n", NULL, 1000);
+    REFUSE("out", wp_lease_renew_op, NULL, s, ONE, "n", "o", 1, 1000);
+    REFUSE("name", wp_lease_renew_op, &op, s, ONE, NULL, "o", 1, 1000);
+    REFUSE("out", wp_lease_release_op, NULL, s, ONE, "n", "o", 1);
+    REFUSE("owner", wp_lease_release_op, &op, s, ONE, "n", NULL, 1);
+    REFUSE("out", wp_lease_get_op, NULL, s, ONE, "n");
+    REFUSE("name", wp_lease_get_op, &op, s, ONE, NULL);
+    REFUSE("out", wp_semaphore_set_limit_op, NULL, s, "n", 1);
+    REFUSE("name", wp_semaphore_set_limit_op, &op, s, NULL, 1);
+    REFUSE("out", wp_op_result_lease, NULL, k->op);
+    REFUSE("op", wp_op_result_lease, &info, NULL);
+    assert_null(op);
+    assert_null(info);
+}
+
+static wp_status lead_nothing(wp_lease *lease, void *user, wp_error **err)
+{
+    (void)lease;
+    (void)user;
+    (void)err;
+    fail();
+    return WP_OK;
+}
+
+static void test_lease_kept__null__refused_or_harmless(void **state)
+{
+    kit *k = *state;
+    wp_store *s = k->store;
+    wp_lease *lease = NULL;
+    REFUSE("out", wp_lease_hold, NULL, NULL, s, ONE, "n", "o", 1000, 0);
+    REFUSE("store", wp_lease_hold, &lease, NULL, NULL, ONE, "n", "o", 1000, 0);
+    REFUSE("kind", wp_lease_hold, &lease, NULL, s, (wp_lease_kind)0, "n", "o", 1000, 0);
+    REFUSE("name", wp_lease_hold, &lease, NULL, s, ONE, NULL, "o", 1000, 0);
+    REFUSE("owner", wp_lease_hold, &lease, NULL, s, ONE, "n", "", 1000, 0);
+    WPT_FAILS(wp_lease_hold(&lease, NULL, s, ONE, "n", "o", 99, 0, WPT_ERR), WP_E_RANGE,
+              "duration_ms");
+    REFUSE("store", wp_lease_lead, NULL, "n", "o", 1000, 0, lead_nothing, NULL);
+    REFUSE("name", wp_lease_lead, s, NULL, "o", 1000, 0, lead_nothing, NULL);
+    REFUSE("owner", wp_lease_lead, s, "n", "", 1000, 0, lead_nothing, NULL);
+    REFUSE("work", wp_lease_lead, s, "n", "o", 1000, 0, NULL, NULL);
+    REFUSE("out", wp_lease_next_lost, NULL, s, 0);
+    REFUSE("store", wp_lease_next_lost, &lease, NULL, 0);
+    REFUSE("lease", wp_lease_check, NULL);
+    REFUSE("lease", wp_lease_renew_now, NULL);
+    REFUSE("lease", wp_lease_wait_lost, NULL, 0);
+    REFUSE("lease", wp_lease_end, NULL);
+    assert_int_equal(wp_lease_remaining_ms(NULL), 0);
+    assert_int_equal(wp_lease_fence(NULL), 0);
+    assert_string_equal(wp_lease_name(NULL), "");
+    assert_string_equal(wp_lease_owner(NULL), "");
+    assert_null(wp_lease_ref(NULL));
+    assert_int_equal(wp_lease_counter_read(NULL, WP_LEASE_COUNTER_HELD), 0);
+    wp_lease_free(NULL);
+    wp_lease_info_free(NULL);
+    assert_null(lease);
+}
+
+static void test_join_calls__null_and_foreign_arguments__refused(void **state)
+{
+    kit *k = *state;
+    wp_store *s = k->store;
+    wp_join *join = NULL, *mine = NULL;
+    wp_op *op = NULL;
+    wp_id id;
+    REFUSE("out", wp_join_new, NULL, 1);
+    WPT_OK(wp_join_new(&mine, 1, WPT_ERR));
+    REFUSE("join", wp_join_set_grouping_key, NULL, "g");
+    REFUSE("grouping_key", wp_join_set_grouping_key, mine, "\xff");
+    REFUSE("join", wp_join_set_metadata, NULL, "m");
+    REFUSE("metadata", wp_join_set_metadata, mine, "\xff");
+    REFUSE("join", wp_join_set_fail_if_any, NULL, 1);
+    REFUSE("join", wp_join_set_success, NULL, k->message);
+    REFUSE("join", wp_join_set_failure, NULL, k->message);
+    REFUSE("join", wp_join_set_deadline_us, NULL, 1);
+    REFUSE("join", wp_join_set_timeout_ms, NULL, 1);
+    REFUSE("id", wp_join_start, NULL, s, NULL, mine);
+    REFUSE("store", wp_join_start, &id, NULL, NULL, mine);
+    REFUSE("another store", wp_join_start, &id, s, k->others, mine);
+    REFUSE("join", wp_join_start, &id, s, NULL, NULL);
+    REFUSE("out", wp_join_start_op, NULL, s, mine);
+    REFUSE("store", wp_join_start_op, &op, NULL, mine);
+    REFUSE("join", wp_join_start_op, &op, s, NULL);
+    REFUSE("message", wp_message_add_join, NULL, &k->id);
+    REFUSE("join", wp_message_add_join, k->message, NULL);
+    REFUSE("store", wp_join_attach, NULL, NULL, NULL, &k->id, &k->id, 1);
+    REFUSE("another store", wp_join_attach, NULL, s, k->others, &k->id, &k->id, 1);
+    REFUSE("join", wp_join_attach, NULL, s, NULL, NULL, &k->id, 1);
+    REFUSE("messages", wp_join_attach, NULL, s, NULL, &k->id, NULL, 1);
+    REFUSE("out", wp_join_attach_op, NULL, s, &k->id, &k->id, 1);
+    REFUSE("messages", wp_join_attach_op, &op, s, &k->id, NULL, 1);
+    REFUSE("store", wp_join_report, NULL, NULL, NULL, &k->id, &k->id, 1, 0);
+    REFUSE("join", wp_join_report, NULL, s, NULL, NULL, &k->id, 1, 0);
+    REFUSE("messages", wp_join_report, NULL, s, NULL, &k->id, NULL, 1, 0);
+    REFUSE("out", wp_join_report_op, NULL, s, &k->id, &k->id, 1, 0);
+    REFUSE("store", wp_join_cancel, NULL, NULL, NULL, &k->id);
+    REFUSE("id", wp_join_cancel, NULL, s, NULL, NULL);
+    REFUSE("out", wp_join_cancel_op, NULL, s, &k->id);
+    REFUSE("id", wp_join_cancel_op, &op, s, NULL);
+    REFUSE("store", wp_join_reap, NULL, NULL);
+    REFUSE("store", wp_join_cleanup, NULL, NULL, 0);
+    wp_join_free(mine);
+    wp_join_free(NULL);
+    assert_null(join);
+    assert_null(op);
+}
+
+static void test_join_look__null__refused_or_harmless(void **state)
+{
+    kit *k = *state;
+    wp_join_info *info = NULL;
+    wp_joins *joins = NULL;
+    wp_join_members *members = NULL;
+    REFUSE("out", wp_join_get, NULL, k->store, &k->id);
+    REFUSE("store", wp_join_get, &info, NULL, &k->id);
+    REFUSE("id", wp_join_get, &info, k->store, NULL);
+    REFUSE("out", wp_join_list, NULL, k->store, NULL, NULL, 1);
+    REFUSE("store", wp_join_list, &joins, NULL, NULL, NULL, 1);
+    REFUSE("out", wp_join_members_list, NULL, k->store, &k->id, NULL, 1);
+    REFUSE("store", wp_join_members_list, &members, NULL, &k->id, NULL, 1);
+    REFUSE("join", wp_join_members_list, &members, k->store, NULL, NULL, 1);
+    assert_null(wp_join_info_id(NULL));
+    assert_int_equal(wp_join_info_status(NULL), WP_JOIN_OPEN);
+    assert_int_equal(wp_join_info_expected(NULL), 0);
+    assert_null(wp_join_info_reason(NULL));
+    assert_null(wp_join_info_continuation(NULL));
+    assert_int_equal(wp_joins_count(NULL), 0);
+    assert_null(wp_joins_at(NULL, 0));
+    assert_int_equal(wp_join_members_count(NULL), 0);
+    assert_null(wp_join_members_id(NULL, 0));
+    assert_int_equal(wp_join_members_status(NULL, 0), WP_JOIN_MEMBER_WAITING);
+    wp_join_info_free(NULL);
+    wp_joins_free(NULL);
+    wp_join_members_free(NULL);
+    assert_null(info);
+    assert_null(joins);
+    assert_null(members);
+}
+
 /* NULL where it is allowed. */
 static void test_optional_arguments__null__are_fine(void **state)
 {
@@ -443,6 +631,11 @@ int main(void)
         KIT(test_op_feed__null_data__refused_unless_empty),
         KIT(test_worker__null__refused_or_harmless),
         KIT(test_delivery__null__refused_or_harmless),
+        KIT(test_lease_calls__null_and_foreign_arguments__refused),
+        KIT(test_lease_ops__null__refused),
+        KIT(test_lease_kept__null__refused_or_harmless),
+        KIT(test_join_calls__null_and_foreign_arguments__refused),
+        KIT(test_join_look__null__refused_or_harmless),
         KIT(test_optional_arguments__null__are_fine),
         KIT(test_calls__one_row_cannot_be_written__none_is),
     };

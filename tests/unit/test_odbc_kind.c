@@ -107,6 +107,21 @@ static void test_sqlstate__classes__tell_what_to_do(void **state)
     assert_int_equal(wp__sqlstate_status("23505"), WP_E_DB);
 }
 
+static void test_sqlstate__read_only__passes_unless_it_is_the_apps_transaction(void **state)
+{
+    wp_error *err = NULL;
+    (void)state;
+    assert_int_equal(wp__sqlstate_fail("25006", 0, false, "enqueue", "no", &err), WP_E_UNAVAILABLE);
+    assert_int_equal(wp_error_retriable(err), 1);
+    wp_error_free(err);
+    err = NULL;
+    assert_int_equal(wp__sqlstate_fail("25006", 0, true, "enqueue", "no", &err), WP_E_STATE);
+    assert_int_equal(wp_error_retriable(err), 0);
+    assert_string_equal(wp_error_sqlstate(err), "25006");
+    assert_non_null(strstr(wp_error_message(err), "may only read"));
+    wp_error_free(err);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -116,6 +131,7 @@ int main(void)
         cmocka_unit_test(test_string_betrayed__passwords__whole_and_in_parts),
         cmocka_unit_test(test_kind_find__names__known_ones_only),
         cmocka_unit_test(test_sqlstate__classes__tell_what_to_do),
+        cmocka_unit_test(test_sqlstate__read_only__passes_unless_it_is_the_apps_transaction),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

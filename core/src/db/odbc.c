@@ -186,8 +186,7 @@ static wp_status fail_statement(odbc_conn *self, SQLHSTMT handle, const char *do
         drop_statements(self);
     if (wp__sqlstate_is_unprepared(d.sqlstate))
         wp__store_stop_preparing(self->base.store);
-    return wp__fail_db(err, wp__sqlstate_status(d.sqlstate), d.sqlstate, d.native,
-                       wp__sqlstate_is_passing(d.sqlstate), "%s: %s", doing, d.message);
+    return wp__sqlstate_fail(d.sqlstate, d.native, self->base.lent, doing, d.message, err);
 }
 
 static wp_status fail_connection(odbc_conn *self, const char *doing, wp_error **err)

@@ -84,9 +84,7 @@ static wp_status fail_result(pq_conn *self, const PGresult *result, const char *
     if (wp__sqlstate_ends_connection(sqlstate))
         self->base.broken = true;
     /* The primary message alone: the detail may quote what was sent. */
-    return wp__fail_db(err, wp__sqlstate_status(sqlstate), sqlstate, 0,
-                       wp__sqlstate_is_passing(sqlstate), "%s: %s", doing,
-                       message ? message : "error");
+    return wp__sqlstate_fail(sqlstate, 0, self->base.lent, doing, message ? message : "error", err);
 }
 
 /* ---- waiting ------------------------------------------------------------------------------ */

@@ -5,6 +5,7 @@
 #define WP__SQLSTATE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <waypost/base.h>
 
 /* True if it begins so: a class is the first two characters. */
@@ -17,5 +18,9 @@ bool wp__sqlstate_ends_connection(const char *sqlstate);
 bool wp__sqlstate_is_unprepared(const char *sqlstate);
 /* The status that an error with it has. */
 wp_status wp__sqlstate_status(const char *sqlstate);
+/* Fail with what a server said. On a `lent` connection a transaction that may only read is the app's own doing, which
+ * no retry mends; elsewhere it is a standby's, which may be the next primary. */
+wp_status wp__sqlstate_fail(const char *sqlstate, int64_t native, bool lent, const char *doing,
+                            const char *message, wp_error **err);
 
 #endif

@@ -151,6 +151,8 @@ wp_status wp_join_reap(size_t *failed, wp_store *store, wp_error **err)
     size_t total = 0;
     bool more = true;
     wp_status st = wp__store_check(store, err);
+    if (st != WP_OK)
+        return st;
     while (st == WP_OK && more) {
         size_t count = 0;
         st = wp__join_reap_page(&count, &more, store, NULL, err);

@@ -71,16 +71,16 @@ static void set_params(wp__lease_op *self)
 
 static wp_status fail_unknown(const wp__lease_op *self, wp_error **err)
 {
-    return wp__fail(err, WP_E_NOT_FOUND,
-                    self->kind == WP_LEASE_SHARED
-                        ? "there is no semaphore of this name: set its limit"
-                        : "nobody has held a lease of this name lately");
+    if (self->kind == WP_LEASE_SHARED)
+        return wp__fail(err, WP_E_NOT_FOUND, "there is no semaphore \"%s\": set its limit",
+                        self->name);
+    return wp__fail(err, WP_E_NOT_FOUND, "nobody has held the lease \"%s\" lately", self->name);
 }
 
-static wp_status fail_unsteady(wp_error **err)
+static wp_status fail_unsteady(const wp__lease_op *self, wp_error **err)
 {
     return wp__fail_db(err, WP_E_UNAVAILABLE, NULL, 0, true,
-                       "the lease changed hands too fast to tell whose it is");
+                       "the lease \"%s\" changed hands too fast to tell whose it is", self->name);
 }
 
 /* An engine either tells whose it is with the acquire, or is asked; what became free meanwhile is
@@ -101,7 +101,7 @@ static wp_status acquire_next(wp__lease_op *self, wp_error **err)
         else
             use_verb(self, WP__LEASE_GET, LOOKED, WP__LEASE_COLUMNS);
     } else if (told && self->tries >= TRIES_MAX) {
-        return self->found ? WP_OK : fail_unsteady(err);
+        return self->found ? WP_OK : fail_unsteady(self, err);
     } else if (self->step != EXPIRED && shared && wp__op_has(op, WP__SQL_SEMAPHORE_EXPIRE)) {
         use(self, EXPIRED, WP__SQL_SEMAPHORE_EXPIRE, 0);
     } else {
@@ -125,7 +125,8 @@ static wp_status other_next(wp__lease_op *self, wp_error **err)
         return self->verb == WP__LEASE_KEEP ? write_items(self, err) : WP_OK;
     }
     if (self->verb == WP__LEASE_RENEW && !self->found)
-        return wp__fail(err, WP_E_LEASE_LOST, "the lease was lost: nothing was changed");
+        return wp__fail(err, WP_E_LEASE_LOST, "the %s \"%s\" was lost: nothing was changed",
+                        wp__lease_noun(self->kind), self->name);
     return self->verb == WP__LEASE_GET && !self->found ? fail_unknown(self, err) : WP_OK;
 }
 
@@ -207,6 +208,11 @@ void wp__lease_op_init(wp__lease_op *op, wp_store *store, wp__lease_verb verb, w
 }
 
 /* ---- the public calls --------------------------------------------------------------------- */
+
+const char *wp__lease_noun(wp_lease_kind kind)
+{
+    return kind == WP_LEASE_SHARED ? "slot of" : "lease";
+}
 
 wp_status wp__lease_check_kind(wp_lease_kind kind, wp_error **err)
 {

@@ -136,9 +136,11 @@ static wp_status acquire(wp_lease_info **info, wp_lease *lease, int64_t wait_ms,
             break;
         now = wp__real_mono_us();
         if (wait_ms == 0 || now >= give_up) {
-            st = wp__fail(err, WP_E_TIMEOUT, "%s",
-                          lease->kind == WP_LEASE_SHARED ? "all slots of the semaphore are taken"
-                                                         : "another one holds the lease");
+            st = wp__fail(err, WP_E_TIMEOUT,
+                          lease->kind == WP_LEASE_SHARED
+                              ? "all slots of the semaphore \"%s\" are taken"
+                              : "another one holds the lease \"%s\"",
+                          lease->name);
             break;
         }
         pause = wp_lease_retry_ms(*info, attempt) * 1000;
@@ -210,8 +212,8 @@ static wp_status say(const wp_lease *lease, wp__lease_state state, wp_error **er
         return WP_OK;
     if (state == WP__LEASE_ENDED)
         return wp__fail(err, WP_E_STATE, "the lease was released");
-    return wp__fail(err, WP_E_LEASE_LOST, "the lease was lost: fence %lld is over",
-                    (long long)lease->fence);
+    return wp__fail(err, WP_E_LEASE_LOST, "the %s \"%s\" was lost: fence %lld is over",
+                    wp__lease_noun(lease->kind), lease->name, (long long)lease->fence);
 }
 
 wp_status wp_lease_check(const wp_lease *lease, wp_error **err)

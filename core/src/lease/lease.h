@@ -85,6 +85,8 @@ void wp__lease_op_init(wp__lease_op *op, wp_store *store, wp__lease_verb verb, w
 /* A batch of cleaning that was not full was the last. */
 enum { WP__LEASE_CLEAN_BATCH = 1000 };
 
+/* What is held, before its name in a text. */
+const char *wp__lease_noun(wp_lease_kind kind);
 wp_status wp__lease_check_kind(wp_lease_kind kind, wp_error **err);
 wp_status wp__lease_check_name(const char *argument, const char *text, wp_error **err);
 wp_status wp__lease_check_duration(int64_t duration_ms, int64_t min_ms, wp_error **err);
