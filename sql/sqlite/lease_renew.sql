@@ -1,4 +1,4 @@
 -- lease_renew: extend what :owner holds to :lease us from now; with :fence, that very acquisition.
-UPDATE {lease} SET held_until = :now + :lease
+UPDATE {lease} SET held_until = :now + :lease, length = :lease
 WHERE name = :name AND owner = :owner AND fence = coalesce(:fence, fence) AND held_until > :now
 RETURNING 1, +owner, +fence, +held_until, :now, 1, 1

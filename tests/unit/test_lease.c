@@ -78,6 +78,39 @@ static bool is_free(kit *k, const char *name)
     return granted;
 }
 
+/* Whether `owner` gets it now, for a second. */
+static bool gets(kit *k, wp_lease_kind kind, const char *owner)
+{
+    wp_lease_info *info = NULL;
+    bool granted;
+    WPT_OK(wp_lease_acquire(&info, k->store, NULL, kind, "n", owner, SECOND, WPT_ERR));
+    granted = wp_lease_info_granted(info);
+    assert_true(granted ||
+                wp_lease_info_until_us(info) <= wp_lease_info_now_us(info) + WPT_SECOND_US);
+    wp_lease_info_free(info);
+    return granted;
+}
+
+/* Who asks sees that it is held for longer than it was asked for, and waits as long as that alone. */
+/* proves: LSE-001, SEM-001 */
+static void test_acquire__given_when_the_clock_was_ahead__is_over_after_its_length(void **state)
+{
+    static const wp_lease_kind kinds[] = {WP_LEASE_EXCLUSIVE, WP_LEASE_SHARED};
+    kit *k = *state;
+    WPT_OK(wp_semaphore_set_limit(k->store, NULL, "n", 1, WPT_ERR));
+    for (size_t i = 0; i < WPT_COUNT(kinds); i++) {
+        WPT_OK(wp_clock_jump_us(k->clock, 3600 * WPT_SECOND_US, WPT_ERR));
+        assert_true(gets(k, kinds[i], "a"));
+        WPT_OK(wp_lease_renew(NULL, k->store, NULL, kinds[i], "n", "a", 0, SECOND, WPT_ERR));
+        WPT_OK(wp_clock_jump_us(k->clock, -3600 * WPT_SECOND_US, WPT_ERR));
+        assert_false(gets(k, kinds[i], "b")); /* its holder may still work */
+        wpt_advance_ms(k->clock, SECOND - 1);
+        assert_false(gets(k, kinds[i], "b"));
+        wpt_advance_ms(k->clock, 1);
+        assert_true(gets(k, kinds[i], "b"));
+    }
+}
+
 /* proves: LSE-005 */
 static void test_keeper__errors_while_time_is_left__are_retried(void **state)
 {
@@ -578,6 +611,7 @@ static void test_arguments__null_and_unknown__are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        KIT(test_acquire__given_when_the_clock_was_ahead__is_over_after_its_length),
         KIT(test_keeper__errors_while_time_is_left__are_retried),
         KIT(test_keeper__cannot_renew__is_lost_before_another_can_have_it),
         KIT(test_keeper__time_is_up_unasked__those_who_wait_are_told),

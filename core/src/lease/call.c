@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "lease/lease.h"
 
-enum { START, EXPIRED, ACQUIRED, LOOKED, MADE, ASKED }; /* the last statement */
+enum { START, EXPIRED, ACQUIRED, SETTLED, LOOKED, MADE, ASKED }; /* the last statement */
 enum { TRIES_MAX = 20 };
 
 /* Index: kind - 1. */
@@ -91,6 +91,7 @@ static wp_status acquire_next(wp__lease_op *self, wp_error **err)
     bool shared = self->kind == WP_LEASE_SHARED;
     bool makes = !shared && wp__op_has(op, WP__SQL_LEASE_MAKE);
     bool told = self->step == LOOKED || (self->step == ACQUIRED && self->found);
+    wp__sql_id settle = shared ? WP__SQL_SEMAPHORE_SETTLE : WP__SQL_LEASE_SETTLE;
     if (self->found && (self->info.granted || wp__lease_info_is_taken(&self->info)))
         return WP_OK;
     if (self->step == LOOKED && !self->found && shared)
@@ -98,8 +99,12 @@ static wp_status acquire_next(wp__lease_op *self, wp_error **err)
     if (self->step == ACQUIRED && !self->found) {
         if (makes)
             use(self, MADE, WP__SQL_LEASE_MAKE, 0);
+        else if (wp__op_has(op, settle)) /* the clock may have been ahead when it was given */
+            use(self, SETTLED, settle, 0);
         else
             use_verb(self, WP__LEASE_GET, LOOKED, WP__LEASE_COLUMNS);
+    } else if (self->step == SETTLED) {
+        use_verb(self, WP__LEASE_GET, LOOKED, WP__LEASE_COLUMNS);
     } else if (told && self->tries >= TRIES_MAX) {
         return self->found ? WP_OK : fail_unsteady(self, err);
     } else if (self->step != EXPIRED && shared && wp__op_has(op, WP__SQL_SEMAPHORE_EXPIRE)) {
