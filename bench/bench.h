@@ -38,7 +38,7 @@ extern bench_options bench_opt;
 /* ---- util.c ---- */
 __attribute__((noreturn, format(printf, 1, 2))) void bench_die(const char *format, ...);
 /* Die of an error of the library, unless it is WP_OK. Frees it. */
-void bench_ok(wp_status st, wp_error *err, const char *doing);
+void bench_ok(wp_status st, wp_error **err, const char *doing);
 /* Die of an error of SQLite. */
 void bench_sqlite(int rc, sqlite3 *db, const char *doing);
 int64_t bench_now_us(void); /* monotonic, the same in all processes */

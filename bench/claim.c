@@ -18,8 +18,8 @@ static void claim_and_ack(const bench_db *db, const wp_id *owner, size_t batch, 
     const char *topic = BENCH_TOPIC;
     size_t changed = 0;
     size_t count;
-    bench_ok(wp_outbox_claim(&claim, db->store, owner, &topic, 1, (int64_t)batch, 30000, &err), err,
-             "claim");
+    bench_ok(wp_outbox_claim(&claim, db->store, owner, &topic, 1, (int64_t)batch, 30000, &err),
+             &err, "claim");
     count = wp_claim_count(claim);
     for (size_t i = 0; i < count; i++) {
         const wp_received *message = wp_claim_at(claim, i);
@@ -27,7 +27,7 @@ static void claim_and_ack(const bench_db *db, const wp_id *owner, size_t batch, 
         claims[i] = wp_received_claim_number(message);
     }
     bench_ok(wp_outbox_ack(&changed, db->store, NULL, owner, ids, claims, count, "bench", &err),
-             err, "ack");
+             &err, "ack");
     if (count != batch || changed != count)
         bench_die("claimed %zu and ended %zu of %zu messages", count, changed, batch);
     wp_claim_free(claim);

@@ -21,7 +21,7 @@ static double ours(void *arg)
     wp_error *err = NULL;
     int64_t at = START_US;
     int64_t started;
-    bench_ok(wp_schedule_new(&schedule, e->text, e->zone, NULL, &err), err, "schedule");
+    bench_ok(wp_schedule_new(&schedule, e->text, e->zone, NULL, &err), &err, "schedule");
     started = bench_now_us();
     for (int i = 0; i < OCCURRENCES; i++)
         if (wp_schedule_next(&at, schedule, at, NULL) != WP_OK)
@@ -57,7 +57,7 @@ static double reading(void *arg)
     for (int i = 0; i < COUNT; i++) {
         wp_schedule *schedule = NULL;
         wp_error *err = NULL;
-        bench_ok(wp_schedule_new(&schedule, e->text, e->zone, NULL, &err), err, "schedule");
+        bench_ok(wp_schedule_new(&schedule, e->text, e->zone, NULL, &err), &err, "schedule");
         wp_schedule_free(schedule);
     }
     return COUNT * 1e6 / (double)(bench_now_us() - started);

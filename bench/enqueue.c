@@ -10,7 +10,7 @@ static wp_message *new_message(void)
 {
     wp_message *message = NULL;
     wp_error *err = NULL;
-    bench_ok(wp_message_new(&message, BENCH_TOPIC, bench_payload(), BENCH_PAYLOAD, &err), err,
+    bench_ok(wp_message_new(&message, BENCH_TOPIC, bench_payload(), BENCH_PAYLOAD, &err), &err,
              "message");
     return message;
 }
@@ -33,7 +33,7 @@ static double own_single(void *arg)
     for (int i = 0; i < SINGLE; i++) {
         wp_message *message = new_message();
         wp_id id;
-        bench_ok(wp_outbox_enqueue(&id, NULL, db.store, NULL, message, &err), err, "enqueue");
+        bench_ok(wp_outbox_enqueue(&id, NULL, db.store, NULL, message, &err), &err, "enqueue");
         wp_message_free(message);
     }
     result = rate(SINGLE, started);
@@ -83,14 +83,14 @@ static double app_single(void *arg)
     begin = bench_prepare(app, "BEGIN IMMEDIATE");
     commit = bench_prepare(app, "COMMIT");
     order = business(app);
-    bench_ok(wp_conn_borrow_sqlite(&conn, db.store, app, &err), err, "lend");
+    bench_ok(wp_conn_borrow_sqlite(&conn, db.store, app, &err), &err, "lend");
     started = bench_now_us();
     for (int i = 0; i < SINGLE; i++) {
         wp_message *message = new_message();
         wp_id id;
         bench_step(begin);
         bench_step(order);
-        bench_ok(wp_outbox_enqueue(&id, NULL, db.store, conn, message, &err), err, "enqueue");
+        bench_ok(wp_outbox_enqueue(&id, NULL, db.store, conn, message, &err), &err, "enqueue");
         bench_step(commit);
         wp_message_free(message);
     }
@@ -146,7 +146,7 @@ static double own_batch(void *arg)
             messages[j] = new_message();
         bench_ok(wp_outbox_enqueue_many(ids, NULL, db.store, NULL,
                                         (const wp_message *const *)messages, BATCH, &err),
-                 err, "enqueue");
+                 &err, "enqueue");
         for (int j = 0; j < BATCH; j++)
             wp_message_free(messages[j]);
     }

@@ -119,13 +119,13 @@ int bench_child_idle(char **arguments)
     int count;
     (void)sqlite3_auto_extension((void (*)(void))watch_connection);
     bench_db_open(&db, arguments[0]);
-    bench_ok(wp_worker_new(&worker, db.store, NULL, &err), err, "worker");
+    bench_ok(wp_worker_new(&worker, db.store, NULL, &err), &err, "worker");
     for (int source = WP_SOURCE_OUTBOX; source <= WP_SOURCE_JOB; source++)
         if (source == WP_SOURCE_OUTBOX || strcmp(arguments[2], "all") == 0)
             bench_ok(
                 wp_worker_handle(worker, (wp_source)source, BENCH_TOPIC, no_op, NULL, NULL, &err),
-                err, "handler");
-    bench_ok(wp_worker_start(worker, BENCH_CONCURRENCY, &err), err, "start");
+                &err, "handler");
+    bench_ok(wp_worker_start(worker, BENCH_CONCURRENCY, &err), &err, "start");
     bench_sleep_us(10000000); /* the polls become rarer at first */
     cpu = bench_cpu_ms();
     polls = wp_worker_counter(worker, WP_COUNTER_POLLS);
@@ -149,20 +149,20 @@ static void load_waiting(bench_db *db)
     wp_error *err = NULL;
     static const wp_message *timers[TIMERS];
     static wp_id ids[TIMERS];
-    bench_ok(wp_message_new(&timer, BENCH_TOPIC, "", 0, &err), err, "message");
-    bench_ok(wp_message_set_delay_ms(timer, 86400000, &err), err, "delay");
+    bench_ok(wp_message_new(&timer, BENCH_TOPIC, "", 0, &err), &err, "message");
+    bench_ok(wp_message_set_delay_ms(timer, 86400000, &err), &err, "delay");
     for (int i = 0; i < TIMERS; i++)
         timers[i] = timer;
-    bench_ok(wp_timer_schedule_many(ids, NULL, db->store, NULL, timers, TIMERS, &err), err,
+    bench_ok(wp_timer_schedule_many(ids, NULL, db->store, NULL, timers, TIMERS, &err), &err,
              "schedule");
     wp_message_free(timer);
     for (int i = 0; i < JOBS; i++) {
         wp_job *job = NULL;
         char name[32];
         (void)snprintf(name, sizeof name, "job %d", i);
-        bench_ok(wp_job_new(&job, name, BENCH_TOPIC, "", 0, &err), err, "job");
-        bench_ok(wp_job_set_schedule(job, "0 0 1 1 *", NULL, &err), err, "schedule");
-        bench_ok(wp_job_put(db->store, job, &err), err, "put");
+        bench_ok(wp_job_new(&job, name, BENCH_TOPIC, "", 0, &err), &err, "job");
+        bench_ok(wp_job_set_schedule(job, "0 0 1 1 *", NULL, &err), &err, "schedule");
+        bench_ok(wp_job_put(db->store, job, &err), &err, "put");
         wp_job_free(job);
     }
 }

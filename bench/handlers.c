@@ -37,20 +37,20 @@ double bench_handle_from(wp_store *store, wp_source source, size_t count, unsign
     int64_t started;
     int64_t took;
     int64_t acked = 0;
-    bench_ok(wp_worker_new(&self.worker, store, NULL, &err), err, "worker");
-    bench_ok(wp_worker_handle(self.worker, source, BENCH_TOPIC, handle, &self, NULL, &err), err,
+    bench_ok(wp_worker_new(&self.worker, store, NULL, &err), &err, "worker");
+    bench_ok(wp_worker_handle(self.worker, source, BENCH_TOPIC, handle, &self, NULL, &err), &err,
              "handler");
     started = bench_now_us();
     if (marks)
         marks[0] = started;
-    bench_ok(wp_worker_start(self.worker, threads, &err), err, "start");
+    bench_ok(wp_worker_start(self.worker, threads, &err), &err, "start");
     while ((acked = wp_worker_counter(self.worker, WP_COUNTER_ACKED)) < (int64_t)count) {
         if (bench_now_us() - started > 120000000)
             bench_die("only %lld of %zu messages were handled", (long long)acked, count);
         bench_sleep_us(200);
     }
     took = bench_now_us() - started;
-    bench_ok(wp_worker_stop(NULL, self.worker, 10000, &err), err, "stop");
+    bench_ok(wp_worker_stop(NULL, self.worker, 10000, &err), &err, "stop");
     wp_worker_free(self.worker);
     return (double)count * 1e6 / (double)took;
 }

@@ -39,8 +39,8 @@ static void raw_open(raw_inbox *raw, const char *path)
     wp__heap_settle();
     wp_id_new(&raw->owner);
     bench_exec(raw->db, "CREATE TABLE orders (id INTEGER PRIMARY KEY, total INTEGER, note TEXT)");
-    bench_ok(wp__sql_set_new(&set, wp__engine_sqlite.statements, &names, &err), err, "statements");
-    bench_ok(wp__sql_set_style(set, WP_PARAM_NAMED, &err), err, "statements");
+    bench_ok(wp__sql_set_new(&set, wp__engine_sqlite.statements, &names, &err), &err, "statements");
+    bench_ok(wp__sql_set_style(set, WP_PARAM_NAMED, &err), &err, "statements");
     raw->begin = bench_prepare(raw->db, "BEGIN IMMEDIATE");
     raw->commit = bench_prepare(raw->db, "COMMIT");
     raw->order = bench_prepare(raw->db, "INSERT INTO orders (total, note) VALUES (4711, 'a note')");
@@ -121,7 +121,7 @@ static wp_inbox_key *key_of(int number)
     wp_error *err = NULL;
     char id[16];
     (void)snprintf(id, sizeof id, "%d", number);
-    bench_ok(wp_inbox_key_new(&key, "bench", id, &err), err, "key");
+    bench_ok(wp_inbox_key_new(&key, "bench", id, &err), &err, "key");
     return key;
 }
 
@@ -130,7 +130,7 @@ static void check(wp_store *store, int number)
     wp_inbox_key *key = key_of(number);
     wp_inbox_state found;
     wp_error *err = NULL;
-    bench_ok(wp_inbox_check(&found, NULL, store, NULL, key, &err), err, "check");
+    bench_ok(wp_inbox_check(&found, NULL, store, NULL, key, &err), &err, "check");
     wp_inbox_key_free(key);
 }
 
@@ -188,7 +188,7 @@ static double own_one_key(void *arg)
     bench_db_new(&db);
     started = bench_now_us();
     for (int i = 0; i < THREADS; i++)
-        bench_ok(wp__thread_start(&threads[i], "check", check_one_key, db.store, &err), err,
+        bench_ok(wp__thread_start(&threads[i], "check", check_one_key, db.store, &err), &err,
                  "thread");
     for (int i = 0; i < THREADS; i++)
         wp__thread_join(&threads[i]);
@@ -216,23 +216,23 @@ static double own_handle(void *arg)
     int64_t started;
     (void)arg;
     bench_db_new(&db);
-    bench_ok(wp_message_new(&message, BENCH_TOPIC, bench_payload(), BENCH_PAYLOAD, &err), err,
+    bench_ok(wp_message_new(&message, BENCH_TOPIC, bench_payload(), BENCH_PAYLOAD, &err), &err,
              "message");
     started = bench_now_us();
     for (int i = 0; i < COUNT; i++) {
         wp_inbox_key *key = key_of(i);
-        bench_ok(wp_inbox_enqueue(NULL, NULL, NULL, db.store, NULL, key, message, &err), err,
+        bench_ok(wp_inbox_enqueue(NULL, NULL, NULL, db.store, NULL, key, message, &err), &err,
                  "enqueue");
         wp_inbox_key_free(key);
     }
-    bench_ok(wp_worker_new(&worker, db.store, NULL, &err), err, "worker");
-    bench_ok(wp_worker_handle(worker, WP_SOURCE_INBOX, BENCH_TOPIC, done, NULL, NULL, &err), err,
+    bench_ok(wp_worker_new(&worker, db.store, NULL, &err), &err, "worker");
+    bench_ok(wp_worker_handle(worker, WP_SOURCE_INBOX, BENCH_TOPIC, done, NULL, NULL, &err), &err,
              "handle");
-    bench_ok(wp_worker_start(worker, 1, &err), err, "start");
+    bench_ok(wp_worker_start(worker, 1, &err), &err, "start");
     while (wp_worker_counter(worker, WP_COUNTER_ACKED) < COUNT)
         bench_sleep_us(200);
     result = rate(COUNT, started);
-    bench_ok(wp_worker_stop(NULL, worker, 60000, &err), err, "stop");
+    bench_ok(wp_worker_stop(NULL, worker, 60000, &err), &err, "stop");
     wp_worker_free(worker);
     wp_message_free(message);
     bench_db_drop(&db);
@@ -306,13 +306,13 @@ static double own_once(void *arg)
     (void)arg;
     bench_db_new(&db);
     raw_open(&app, db.path);
-    bench_ok(wp_conn_borrow_sqlite(&conn, db.store, app.db, &err), err, "lend");
+    bench_ok(wp_conn_borrow_sqlite(&conn, db.store, app.db, &err), &err, "lend");
     started = bench_now_us();
     for (int i = 0; i < COUNT; i++) {
         wp_inbox_key *key = key_of(i);
         int proceed = 0;
         bench_step(app.begin);
-        bench_ok(wp_inbox_once(&proceed, NULL, NULL, db.store, conn, key, &err), err, "once");
+        bench_ok(wp_inbox_once(&proceed, NULL, NULL, db.store, conn, key, &err), &err, "once");
         if (!proceed)
             bench_die("a new message is not to be processed");
         bench_step(app.order);

@@ -34,11 +34,11 @@ static double put_jobs(bench_db *db, const load *l)
         else
             (void)snprintf(expression, sizeof expression, "%d/%d * * * * *", i % l->period,
                            l->period);
-        bench_ok(wp_job_new(&jobs[i], name, BENCH_TOPIC, "", 0, &err), err, "job");
-        bench_ok(wp_job_set_schedule(jobs[i], expression, l->zone, &err), err, "schedule");
+        bench_ok(wp_job_new(&jobs[i], name, BENCH_TOPIC, "", 0, &err), &err, "job");
+        bench_ok(wp_job_set_schedule(jobs[i], expression, l->zone, &err), &err, "schedule");
     }
     started = bench_now_us();
-    bench_ok(wp_job_register(db->store, "bench", (const wp_job *const *)jobs, JOBS, &err), err,
+    bench_ok(wp_job_register(db->store, "bench", (const wp_job *const *)jobs, JOBS, &err), &err,
              "register");
     started = bench_now_us() - started;
     for (int i = 0; i < JOBS; i++)
@@ -58,10 +58,10 @@ static void run(const load *l)
     bench_db_new(&db);
     bench_progress("jobs: %s", l->name);
     took = put_jobs(&db, l);
-    bench_ok(wp_worker_new(&w, db.store, NULL, &err), err, "worker");
-    bench_ok(wp_worker_handle(w, WP_SOURCE_JOB, BENCH_TOPIC, note_time, &late, NULL, &err), err,
+    bench_ok(wp_worker_new(&w, db.store, NULL, &err), &err, "worker");
+    bench_ok(wp_worker_handle(w, WP_SOURCE_JOB, BENCH_TOPIC, note_time, &late, NULL, &err), &err,
              "handler");
-    bench_ok(wp_worker_start(w, 4, &err), err, "start");
+    bench_ok(wp_worker_start(w, 4, &err), &err, "start");
     bench_sleep_us(3000000); /* what was due while they were stored */
     atomic_store(&late.count, 0);
     bench_sleep_us(SECONDS * INT64_C(1000000));
@@ -69,7 +69,7 @@ static void run(const load *l)
     bench_report_one("jobs", name, "runs/s", (double)atomic_load(&late.count) / SECONDS);
     bench_late_report(&late, "jobs", "late");
     bench_report_one("jobs", "all jobs registered in", "s", took);
-    bench_ok(wp_worker_stop(NULL, w, 10000, &err), err, "stop");
+    bench_ok(wp_worker_stop(NULL, w, 10000, &err), &err, "stop");
     wp_worker_free(w);
     bench_db_drop(&db);
 }

@@ -11,10 +11,10 @@ static wp_id start(bench_db *db)
     wp_message *after = NULL;
     wp_error *err = NULL;
     wp_id id;
-    bench_ok(wp_join_new(&join, MEMBERS, &err), err, "join");
-    bench_ok(wp_message_new(&after, "bench.after", "x", 1, &err), err, "message");
-    bench_ok(wp_join_set_success(join, after, &err), err, "continuation");
-    bench_ok(wp_join_start(&id, db->store, NULL, join, &err), err, "start");
+    bench_ok(wp_join_new(&join, MEMBERS, &err), &err, "join");
+    bench_ok(wp_message_new(&after, "bench.after", "x", 1, &err), &err, "message");
+    bench_ok(wp_join_set_success(join, after, &err), &err, "continuation");
+    bench_ok(wp_join_start(&id, db->store, NULL, join, &err), &err, "start");
     wp_message_free(after);
     wp_join_free(join);
     return id;
@@ -28,15 +28,15 @@ static double enqueue(bench_db *db, const wp_id *join)
     wp_message *message = NULL;
     wp_error *err = NULL;
     int64_t began;
-    bench_ok(wp_message_new(&message, BENCH_TOPIC, bench_payload(), BENCH_PAYLOAD, &err), err,
+    bench_ok(wp_message_new(&message, BENCH_TOPIC, bench_payload(), BENCH_PAYLOAD, &err), &err,
              "message");
     if (join)
-        bench_ok(wp_message_add_join(message, join, &err), err, "member");
+        bench_ok(wp_message_add_join(message, join, &err), &err, "member");
     for (size_t i = 0; i < BATCH; i++)
         batch[i] = message;
     began = bench_now_us();
     for (size_t done = 0; done < MEMBERS; done += BATCH)
-        bench_ok(wp_outbox_enqueue_many(ids, NULL, db->store, NULL, batch, BATCH, &err), err,
+        bench_ok(wp_outbox_enqueue_many(ids, NULL, db->store, NULL, batch, BATCH, &err), &err,
                  "enqueue");
     began = bench_now_us() - began;
     wp_message_free(message);
@@ -47,7 +47,7 @@ static void check_over(bench_db *db, const wp_id *join)
 {
     wp_join_info *info = NULL;
     wp_error *err = NULL;
-    bench_ok(wp_join_get(&info, db->store, join, &err), err, "look");
+    bench_ok(wp_join_get(&info, db->store, join, &err), &err, "look");
     if (wp_join_info_status(info) != WP_JOIN_COMPLETED)
         bench_die("the join is not over: %lld of %d", (long long)wp_join_info_completed(info),
                   MEMBERS);

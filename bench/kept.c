@@ -103,7 +103,7 @@ static void *clean(void *arg)
     wp_error *err = NULL;
     size_t removed = 0;
     while (!atomic_load(&self->ended)) {
-        bench_ok(wp_cleanup(&removed, self->db->store, WP_SOURCE_OUTBOX, 0, &err), err, "cleanup");
+        bench_ok(wp_cleanup(&removed, self->db->store, WP_SOURCE_OUTBOX, 0, &err), &err, "cleanup");
         self->removed += removed;
     }
     return NULL;

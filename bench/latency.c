@@ -56,18 +56,19 @@ static void produce(times *t, const bench_db *db, bool app, int count)
     wp_conn *conn = NULL;
     wp_error *err = NULL;
     if (app)
-        bench_ok(wp_conn_borrow_sqlite(&conn, db->store, own, &err), err, "lend");
+        bench_ok(wp_conn_borrow_sqlite(&conn, db->store, own, &err), &err, "lend");
     for (int i = 0; i < count; i++) {
         char payload[32];
         int len = snprintf(payload, sizeof payload, "%d", i);
         wp_message *message = NULL;
         wp_id id;
-        bench_ok(wp_message_new(&message, BENCH_TOPIC, payload, (size_t)len, &err), err, "message");
+        bench_ok(wp_message_new(&message, BENCH_TOPIC, payload, (size_t)len, &err), &err,
+                 "message");
         if (app)
             bench_exec(own, "BEGIN IMMEDIATE");
         else
             atomic_store(&t->committed[i], bench_now_us());
-        bench_ok(wp_outbox_enqueue(&id, NULL, db->store, conn, message, &err), err, "enqueue");
+        bench_ok(wp_outbox_enqueue(&id, NULL, db->store, conn, message, &err), &err, "enqueue");
         if (app) {
             atomic_store(&t->committed[i], bench_now_us());
             bench_exec(own, "COMMIT");
@@ -157,10 +158,10 @@ static void with_worker(times *t, const bench_db *db, const char *map_path, bool
 {
     wp_worker *worker = NULL;
     wp_error *err = NULL;
-    bench_ok(wp_worker_new(&worker, db->store, NULL, &err), err, "worker");
-    bench_ok(wp_worker_handle(worker, WP_SOURCE_OUTBOX, BENCH_TOPIC, handle, t, NULL, &err), err,
+    bench_ok(wp_worker_new(&worker, db->store, NULL, &err), &err, "worker");
+    bench_ok(wp_worker_handle(worker, WP_SOURCE_OUTBOX, BENCH_TOPIC, handle, t, NULL, &err), &err,
              "handler");
-    bench_ok(wp_worker_start(worker, 2, &err), err, "start");
+    bench_ok(wp_worker_start(worker, 2, &err), &err, "start");
     bench_sleep_us(50000);
     produce_somewhere(t, db, map_path, app, elsewhere);
     wp_worker_free(worker);

@@ -125,7 +125,7 @@ static void by_library(wp_store *store, int verb, const char *name)
         st = wp_lease_renew(&info, store, NULL, kind, name, "owner", 0, LEASE_MS, &err);
     else
         st = wp_lease_release(&released, store, NULL, kind, name, "owner", 0, &err);
-    bench_ok(st, err, verbs[verb]);
+    bench_ok(st, &err, verbs[verb]);
     if (!released && !wp_lease_info_granted(info))
         bench_die("%s was refused", verbs[verb]);
     wp_lease_info_free(info);
@@ -212,7 +212,7 @@ static void held(const char *group, bool on_pg)
         (void)snprintf(name, sizeof name, "name%d", i);
         bench_ok(wp_lease_hold(&leases[i], NULL, db.store, WP_LEASE_EXCLUSIVE, name, NULL, LEASE_MS,
                                0, &err),
-                 err, "hold");
+                 &err, "hold");
     }
     bench_report_one(group, "10,000 are acquired and kept", "leases/s",
                      HELD * 1e6 / (double)(bench_now_us() - started));

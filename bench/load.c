@@ -9,7 +9,7 @@
 static void set(wp_config *config, const char *key, const char *value)
 {
     wp_error *err = NULL;
-    bench_ok(wp_config_set(config, key, value, &err), err, key);
+    bench_ok(wp_config_set(config, key, value, &err), &err, key);
 }
 
 static wp_config *new_config(const char *path, const char *sync)
@@ -17,7 +17,7 @@ static wp_config *new_config(const char *path, const char *sync)
     wp_config *config = NULL;
     wp_error *err = NULL;
     char url[BENCH_PATH + 8];
-    bench_ok(wp_config_new(&config, &err), err, "configuration");
+    bench_ok(wp_config_new(&config, &err), &err, "configuration");
     (void)snprintf(url, sizeof url, "sqlite:%s", path);
     set(config, "store.url", url);
     set(config, "store.deploy", "true");
@@ -32,7 +32,7 @@ static void open_store(bench_db *db, const char *path, const char *sync)
     wp_config *config = new_config(path, sync);
     *db = (bench_db){.store = NULL};
     (void)snprintf(db->path, sizeof db->path, "%s", path);
-    bench_ok(wp_store_open(&db->store, config, &err), err, "open");
+    bench_ok(wp_store_open(&db->store, config, &err), &err, "open");
     wp_config_free(config);
 }
 
@@ -72,12 +72,13 @@ void bench_load_sized(bench_db *db, size_t count, size_t payload_len)
     memset(payload, 'x', payload_len);
     if (payload_len == BENCH_PAYLOAD)
         memcpy(payload, bench_payload(), payload_len);
-    bench_ok(wp_message_new(&message, BENCH_TOPIC, payload, payload_len, &err), err, "message");
+    bench_ok(wp_message_new(&message, BENCH_TOPIC, payload, payload_len, &err), &err, "message");
     for (size_t i = 0; i < BATCH; i++)
         batch[i] = message;
     for (size_t done = 0; done < count; done += BATCH) {
         size_t now = count - done < BATCH ? count - done : BATCH;
-        bench_ok(wp_outbox_enqueue_many(ids, NULL, db->store, NULL, batch, now, &err), err, "load");
+        bench_ok(wp_outbox_enqueue_many(ids, NULL, db->store, NULL, batch, now, &err), &err,
+                 "load");
     }
     wp_message_free(message);
     free(payload);

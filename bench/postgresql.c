@@ -51,7 +51,7 @@ void bench_pg_drop(const char *url)
 static void set(wp_config *config, const char *key, const char *value)
 {
     wp_error *err = NULL;
-    bench_ok(wp_config_set(config, key, value, &err), err, key);
+    bench_ok(wp_config_set(config, key, value, &err), &err, key);
 }
 
 static wp_store *open_store(const char *url)
@@ -59,11 +59,11 @@ static wp_store *open_store(const char *url)
     wp_config *config = NULL;
     wp_store *store = NULL;
     wp_error *err = NULL;
-    bench_ok(wp_config_new(&config, &err), err, "configuration");
+    bench_ok(wp_config_new(&config, &err), &err, "configuration");
     set(config, "store.url", url);
     set(config, "store.deploy", "true");
     set(config, "log.level", "error");
-    bench_ok(wp_store_open(&store, config, &err), err, "open");
+    bench_ok(wp_store_open(&store, config, &err), &err, "open");
     wp_config_free(config);
     return store;
 }
@@ -84,7 +84,8 @@ static wp_message *new_message(const char *payload)
 {
     wp_message *message = NULL;
     wp_error *err = NULL;
-    bench_ok(wp_message_new(&message, BENCH_TOPIC, payload, strlen(payload), &err), err, "message");
+    bench_ok(wp_message_new(&message, BENCH_TOPIC, payload, strlen(payload), &err), &err,
+             "message");
     return message;
 }
 
@@ -109,7 +110,7 @@ static double own_single(void *arg)
     for (int i = 0; i < SINGLE; i++) {
         wp_message *message = new_message(bench_payload());
         wp_id id;
-        bench_ok(wp_outbox_enqueue(&id, NULL, db.store, NULL, message, &err), err, "enqueue");
+        bench_ok(wp_outbox_enqueue(&id, NULL, db.store, NULL, message, &err), &err, "enqueue");
         wp_message_free(message);
     }
     result = rate(SINGLE, started);
@@ -147,7 +148,7 @@ static double in_transaction(bool by_hand)
     bench_pg_db_new(&db);
     bench_raw_pg_open(&raw, db.path, 1);
     bench_pg_exec(raw.pg, "CREATE TABLE orders (id bigserial PRIMARY KEY, total int, note text)");
-    bench_ok(wp_conn_borrow_pq(&conn, db.store, raw.pg, &err), err, "lend");
+    bench_ok(wp_conn_borrow_pq(&conn, db.store, raw.pg, &err), &err, "lend");
     started = bench_now_us();
     for (int i = 0; i < SINGLE; i++) {
         bench_pg_exec(raw.pg, "BEGIN");
@@ -157,7 +158,7 @@ static double in_transaction(bool by_hand)
         } else {
             wp_message *message = new_message(bench_payload());
             wp_id id;
-            bench_ok(wp_outbox_enqueue(&id, NULL, db.store, conn, message, &err), err, "enqueue");
+            bench_ok(wp_outbox_enqueue(&id, NULL, db.store, conn, message, &err), &err, "enqueue");
             wp_message_free(message);
         }
         bench_pg_exec(raw.pg, "COMMIT");
@@ -197,7 +198,7 @@ static double own_batch(void *arg)
             messages[j] = new_message(bench_payload());
         bench_ok(wp_outbox_enqueue_many(ids, NULL, db.store, NULL,
                                         (const wp_message *const *)messages, BATCH, &err),
-                 err, "enqueue");
+                 &err, "enqueue");
         for (int j = 0; j < BATCH; j++)
             wp_message_free(messages[j]);
     }
@@ -398,7 +399,7 @@ static double send_one(wp_store *store, wp_conn *conn, PGconn *pg, _Atomic int64
     if (conn)
         bench_pg_exec(pg, "BEGIN");
     committed = bench_now_us();
-    bench_ok(wp_outbox_enqueue(&id, NULL, store, conn, message, &err), err, "enqueue");
+    bench_ok(wp_outbox_enqueue(&id, NULL, store, conn, message, &err), &err, "enqueue");
     if (conn) {
         committed = bench_now_us();
         bench_pg_exec(pg, "COMMIT");
@@ -429,12 +430,12 @@ static void measure(bool app, double *p50, double *p99)
     sender = open_store(db.path);
     pg = bench_pg_connect(db.path);
     if (app)
-        bench_ok(wp_conn_borrow_pq(&conn, sender, pg, &err), err, "lend");
-    bench_ok(wp_worker_new(&worker_, db.store, NULL, &err), err, "worker");
+        bench_ok(wp_conn_borrow_pq(&conn, sender, pg, &err), &err, "lend");
+    bench_ok(wp_worker_new(&worker_, db.store, NULL, &err), &err, "worker");
     bench_ok(
         wp_worker_handle(worker_, WP_SOURCE_OUTBOX, BENCH_TOPIC, note_time, &handled, NULL, &err),
-        err, "handler");
-    bench_ok(wp_worker_start(worker_, 2, &err), err, "start");
+        &err, "handler");
+    bench_ok(wp_worker_start(worker_, 2, &err), &err, "start");
     bench_sleep_us(500000); /* it listens */
     for (int i = 0; i < count; i++) {
         values[i] = send_one(sender, conn, pg, &handled);
@@ -487,11 +488,11 @@ static double work_on(bench_db *db, int seconds)
     wp_error *err = NULL;
     size_t sent = (size_t)seconds * TICKS * 100;
     int64_t next = bench_now_us();
-    bench_ok(wp_worker_new(&worker_, db->store, NULL, &err), err, "worker");
+    bench_ok(wp_worker_new(&worker_, db->store, NULL, &err), &err, "worker");
     bench_ok(
         wp_worker_handle(worker_, WP_SOURCE_OUTBOX, BENCH_TOPIC, note_time, &handled, NULL, &err),
-        err, "handler");
-    bench_ok(wp_worker_start(worker_, THREADS, &err), err, "start");
+        &err, "handler");
+    bench_ok(wp_worker_start(worker_, THREADS, &err), &err, "start");
     for (int i = 0; i < seconds * TICKS; i++) {
         int64_t now = bench_now_us();
         bench_load(db, 100);

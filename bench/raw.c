@@ -61,8 +61,8 @@ static void open_raw(bench_raw *raw, const char *path, size_t batch, const wp__s
     if (!raw->text || !raw->batch)
         bench_die("out of memory");
     wp_id_new(&raw->owner);
-    bench_ok(wp__sql_set_new(&set, wp__engine_sqlite.statements, &names, &err), err, "statements");
-    bench_ok(wp__sql_set_style(set, WP_PARAM_NAMED, &err), err, "statements");
+    bench_ok(wp__sql_set_new(&set, wp__engine_sqlite.statements, &names, &err), &err, "statements");
+    bench_ok(wp__sql_set_style(set, WP_PARAM_NAMED, &err), &err, "statements");
     raw->begin = bench_prepare(raw->db, "BEGIN IMMEDIATE");
     raw->commit = bench_prepare(raw->db, "COMMIT");
     raw->enqueue = prepare(raw->db, set, ids[0]);

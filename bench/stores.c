@@ -104,17 +104,17 @@ static wp_config *config_of(const many *m, size_t index, const char *directory, 
     char id[24];
     char text[BENCH_PATH + 64];
     id_of(id, index);
-    bench_ok(wp_config_new(&config, &err), err, "configure");
+    bench_ok(wp_config_new(&config, &err), &err, "configure");
     if (index < m->files) {
         (void)snprintf(text, sizeof text, "sqlite:%s/store%zu.db", directory, index);
-        bench_ok(wp_config_set(config, "store.url", text, &err), err, "configure");
+        bench_ok(wp_config_set(config, "store.url", text, &err), &err, "configure");
     } else {
-        bench_ok(wp_config_set(config, "store.url", url, &err), err, "configure");
+        bench_ok(wp_config_set(config, "store.url", url, &err), &err, "configure");
         (void)snprintf(text, sizeof text, "store%zu", index);
-        bench_ok(wp_config_set(config, "store.schema", text, &err), err, "configure");
+        bench_ok(wp_config_set(config, "store.schema", text, &err), &err, "configure");
     }
-    bench_ok(wp_config_set(config, "store.id", id, &err), err, "configure");
-    bench_ok(wp_config_set(config, "store.deploy", "true", &err), err, "configure");
+    bench_ok(wp_config_set(config, "store.id", id, &err), &err, "configure");
+    bench_ok(wp_config_set(config, "store.deploy", "true", &err), &err, "configure");
     return config;
 }
 
@@ -126,8 +126,8 @@ static void route(many *m, const char *directory, const char *url)
         bench_die("out of memory");
     for (size_t i = 0; i < m->count; i++)
         configs[i] = config_of(m, i, directory, url);
-    bench_ok(wp_router_new(&m->router, &err), err, "make a router");
-    bench_ok(wp_router_set(m->router, (const wp_config *const *)configs, m->count, &err), err,
+    bench_ok(wp_router_new(&m->router, &err), &err, "make a router");
+    bench_ok(wp_router_set(m->router, (const wp_config *const *)configs, m->count, &err), &err,
              "set the stores");
     for (size_t i = 0; i < m->count; i++)
         wp_config_free(configs[i]);
@@ -142,11 +142,11 @@ static void enqueue(const many *m, size_t index, int times)
     wp_id id;
     char key[24];
     id_of(key, index);
-    bench_ok(wp_router_get(&store, m->router, key, &err), err, "open a store");
-    bench_ok(wp_message_new(&message, BENCH_TOPIC, bench_payload(), BENCH_PAYLOAD, &err), err,
+    bench_ok(wp_router_get(&store, m->router, key, &err), &err, "open a store");
+    bench_ok(wp_message_new(&message, BENCH_TOPIC, bench_payload(), BENCH_PAYLOAD, &err), &err,
              "make a message");
     for (int i = 0; i < times; i++)
-        bench_ok(wp_outbox_enqueue(&id, NULL, store, NULL, message, &err), err, "enqueue");
+        bench_ok(wp_outbox_enqueue(&id, NULL, store, NULL, message, &err), &err, "enqueue");
     wp_message_free(message);
     wp_store_close(store);
 }
@@ -218,11 +218,11 @@ static void work(many *m, const char *directory, json_t *out)
     for (size_t i = 0; i < m->count; i++)
         enqueue(m, i, EACH);
     locked = lock_some(m, directory);
-    bench_ok(wp_worker_new_on_router(&m->worker, m->router, NULL, &err), err, "make a worker");
-    bench_ok(wp_worker_handle(m->worker, WP_SOURCE_OUTBOX, BENCH_TOPIC, handle, m, NULL, &err), err,
-             "register");
+    bench_ok(wp_worker_new_on_router(&m->worker, m->router, NULL, &err), &err, "make a worker");
+    bench_ok(wp_worker_handle(m->worker, WP_SOURCE_OUTBOX, BENCH_TOPIC, handle, m, NULL, &err),
+             &err, "register");
     start = bench_now_us();
-    bench_ok(wp_worker_start(m->worker, THREADS, &err), err, "start");
+    bench_ok(wp_worker_start(m->worker, THREADS, &err), &err, "start");
     await_total(m, (m->count - locked) * EACH);
     json_object_set_new(out, "busy_s", json_real((double)(bench_now_us() - start) / 1e6));
     json_object_set_new(out, "even", json_real(evenness(m)));

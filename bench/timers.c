@@ -19,14 +19,14 @@ static void load(bench_db *db, size_t count, int64_t first_us, int64_t step_us)
         size_t now = count - done < PAGE ? count - done : PAGE;
         for (size_t i = 0; i < now; i++) {
             bench_ok(wp_message_new(&batch[i], BENCH_TOPIC, bench_payload(), BENCH_PAYLOAD, &err),
-                     err, "message");
+                     &err, "message");
             bench_ok(
                 wp_message_set_due_us(batch[i], first_us + (int64_t)(done + i) * step_us, &err),
-                err, "due time");
+                &err, "due time");
         }
         bench_ok(wp_timer_schedule_many(ids, NULL, db->store, NULL,
                                         (const wp_message *const *)batch, now, &err),
-                 err, "schedule");
+                 &err, "schedule");
         for (size_t i = 0; i < now; i++)
             wp_message_free(batch[i]);
     }
@@ -128,18 +128,18 @@ static void punctual(size_t a_second)
     atomic_store(&late.count, 0);
     bench_db_new(&db);
     load(&db, count, bench_utc_us() + LEAD_US, (int64_t)(1000000 / a_second));
-    bench_ok(wp_worker_new(&w, db.store, NULL, &err), err, "worker");
-    bench_ok(wp_worker_handle(w, WP_SOURCE_TIMER, BENCH_TOPIC, note_time, &late, NULL, &err), err,
+    bench_ok(wp_worker_new(&w, db.store, NULL, &err), &err, "worker");
+    bench_ok(wp_worker_handle(w, WP_SOURCE_TIMER, BENCH_TOPIC, note_time, &late, NULL, &err), &err,
              "handler");
     bench_progress("%zu timers a second", a_second);
-    bench_ok(wp_worker_start(w, 4, &err), err, "start");
+    bench_ok(wp_worker_start(w, 4, &err), &err, "start");
     give_up = bench_now_us() + 60000000;
     while (atomic_load(&late.count) < count) {
         if (bench_now_us() > give_up)
             bench_die("only %zu of %zu timers fired", atomic_load(&late.count), count);
         bench_sleep_us(1000);
     }
-    bench_ok(wp_worker_stop(NULL, w, 10000, &err), err, "stop");
+    bench_ok(wp_worker_stop(NULL, w, 10000, &err), &err, "stop");
     wp_worker_free(w);
     bench_db_drop(&db);
     (void)snprintf(name, sizeof name, "%zu due a second", a_second);

@@ -25,11 +25,12 @@ void bench_die(const char *format, ...)
     exit(1);
 }
 
-void bench_ok(wp_status st, wp_error *err, const char *doing)
+void bench_ok(wp_status st, wp_error **err, const char *doing)
 {
     if (st != WP_OK)
-        bench_die("%s: %s", doing, err ? wp_error_message(err) : wp_status_name(st));
-    wp_error_free(err);
+        bench_die("%s: %s", doing, *err ? wp_error_message(*err) : wp_status_name(st));
+    wp_error_free(*err);
+    *err = NULL;
 }
 
 void bench_sqlite(int rc, sqlite3 *db, const char *doing)

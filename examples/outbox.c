@@ -11,11 +11,11 @@
 #include <waypost/waypost.h>
 
 /* What a program does with errors it does not expect. */
-static void check(wp_status status, wp_error *err)
+static void check(wp_status status, wp_error **err)
 {
     if (status == WP_OK)
         return;
-    (void)fprintf(stderr, "%s: %s\n", wp_status_name(status), wp_error_message(err));
+    (void)fprintf(stderr, "%s: %s\n", wp_status_name(status), wp_error_message(*err));
     exit(EXIT_FAILURE);
 }
 
@@ -36,8 +36,8 @@ static void place_order(sqlite3 *db, wp_store *store, wp_conn *conn, const char 
     char *insert = sqlite3_mprintf("INSERT INTO orders (customer) VALUES (%Q)", customer);
     char *payload = sqlite3_mprintf("{\"customer\": \"%s\"}", customer);
     sql(db, insert);
-    check(wp_message_new(&message, "order.placed", payload, strlen(payload), &err), err);
-    check(wp_outbox_enqueue(&id, NULL, store, conn, message, &err), err);
+    check(wp_message_new(&message, "order.placed", payload, strlen(payload), &err), &err);
+    check(wp_outbox_enqueue(&id, NULL, store, conn, message, &err), &err);
     wp_message_free(message);
     sqlite3_free(payload);
     sqlite3_free(insert);
@@ -63,14 +63,14 @@ int main(void)
     sqlite3 *db = NULL;
     int handled = 0;
 
-    check(wp_config_new(&config, &err), err);
-    check(wp_config_set(config, "store.url", "sqlite:orders.db", &err), err);
-    check(wp_config_set(config, "store.deploy", "true", &err), err);
-    check(wp_store_open(&store, config, &err), err);
+    check(wp_config_new(&config, &err), &err);
+    check(wp_config_set(config, "store.url", "sqlite:orders.db", &err), &err);
+    check(wp_config_set(config, "store.deploy", "true", &err), &err);
+    check(wp_store_open(&store, config, &err), &err);
     if (sqlite3_open("orders.db", &db) != SQLITE_OK)
         return EXIT_FAILURE;
     sql(db, "CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, customer TEXT)");
-    check(wp_conn_borrow_sqlite(&conn, store, db, &err), err);
+    check(wp_conn_borrow_sqlite(&conn, store, db, &err), &err);
 
     sql(db, "BEGIN");
     place_order(db, store, conn, "Ada");
@@ -80,11 +80,11 @@ int main(void)
     place_order(db, store, conn, "nobody");
     sql(db, "ROLLBACK"); /* neither the order nor the message has ever been there */
 
-    check(wp_worker_new(&worker, store, NULL, &err), err);
+    check(wp_worker_new(&worker, store, NULL, &err), &err);
     check(
         wp_worker_handle(worker, WP_SOURCE_OUTBOX, "order.placed", on_order, &handled, NULL, &err),
-        err);
-    check(wp_worker_drain(NULL, worker, 10000, &err), err);
+        &err);
+    check(wp_worker_drain(NULL, worker, 10000, &err), &err);
     printf("%d handled\n", handled);
 
     wp_worker_free(worker);

@@ -22,11 +22,11 @@ typedef struct shop {
     char sent[8]; /* the orders that it reminded of, a letter each */
 } shop;
 
-static void check(wp_status status, wp_error *err)
+static void check(wp_status status, wp_error **err)
 {
     if (status == WP_OK)
         return;
-    (void)fprintf(stderr, "%s: %s\n", wp_status_name(status), wp_error_message(err));
+    (void)fprintf(stderr, "%s: %s\n", wp_status_name(status), wp_error_message(*err));
     exit(EXIT_FAILURE);
 }
 
@@ -55,9 +55,9 @@ static wp_id place_order(shop *s, const char *order, const char *end)
     wp_id id;
     sql(s, "BEGIN");
     sql(s, "INSERT INTO orders DEFAULT VALUES");
-    check(wp_message_new(&timer, "order.unpaid", order, strlen(order), &err), err);
-    check(wp_message_set_due_us(timer, wp_clock_utc_us(s->clock) + 3 * DAY_US, &err), err);
-    check(wp_timer_schedule(&id, NULL, s->store, s->conn, timer, &err), err);
+    check(wp_message_new(&timer, "order.unpaid", order, strlen(order), &err), &err);
+    check(wp_message_set_due_us(timer, wp_clock_utc_us(s->clock) + 3 * DAY_US, &err), &err);
+    check(wp_timer_schedule(&id, NULL, s->store, s->conn, timer, &err), &err);
     sql(s, end);
     wp_message_free(timer);
     return id;
@@ -67,8 +67,8 @@ static wp_id place_order(shop *s, const char *order, const char *end)
 static void wait_hours(shop *s, int64_t hours)
 {
     wp_error *err = NULL;
-    check(wp_clock_advance_us(s->clock, hours * HOUR_US, &err), err);
-    check(wp_worker_drain(NULL, s->worker, 10000, &err), err);
+    check(wp_clock_advance_us(s->clock, hours * HOUR_US, &err), &err);
+    check(wp_worker_drain(NULL, s->worker, 10000, &err), &err);
 }
 
 static void open_shop(shop *s)
@@ -76,19 +76,20 @@ static void open_shop(shop *s)
     wp_error *err = NULL;
     wp_config *config = NULL;
     s->start_us = INT64_C(1800000000000000);
-    check(wp_clock_new_manual(&s->clock, s->start_us, &err), err);
-    check(wp_config_new(&config, &err), err);
-    check(wp_config_set(config, "store.url", "sqlite:reminders.db", &err), err);
-    check(wp_config_set(config, "store.deploy", "true", &err), err);
-    check(wp_config_set_clock(config, s->clock, &err), err);
-    check(wp_store_open(&s->store, config, &err), err);
+    check(wp_clock_new_manual(&s->clock, s->start_us, &err), &err);
+    check(wp_config_new(&config, &err), &err);
+    check(wp_config_set(config, "store.url", "sqlite:reminders.db", &err), &err);
+    check(wp_config_set(config, "store.deploy", "true", &err), &err);
+    check(wp_config_set_clock(config, s->clock, &err), &err);
+    check(wp_store_open(&s->store, config, &err), &err);
     wp_config_free(config);
     if (sqlite3_open("reminders.db", &s->db) != SQLITE_OK)
         exit(EXIT_FAILURE);
     sql(s, "CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY)");
-    check(wp_conn_borrow_sqlite(&s->conn, s->store, s->db, &err), err);
-    check(wp_worker_new(&s->worker, s->store, NULL, &err), err);
-    check(wp_worker_handle(s->worker, WP_SOURCE_TIMER, "order.unpaid", remind, s, NULL, &err), err);
+    check(wp_conn_borrow_sqlite(&s->conn, s->store, s->db, &err), &err);
+    check(wp_worker_new(&s->worker, s->store, NULL, &err), &err);
+    check(wp_worker_handle(s->worker, WP_SOURCE_TIMER, "order.unpaid", remind, s, NULL, &err),
+          &err);
 }
 
 int main(void)
@@ -104,11 +105,11 @@ int main(void)
     (void)place_order(&s, "D", "ROLLBACK"); /* no order, no reminder */
 
     wait_hours(&s, 71); /* one hour to go: nothing fires early */
-    check(wp_timer_cancel(&cancelled, s.store, NULL, &b, &err), err); /* B is paid */
-    check(wp_timer_reschedule_in(&moved, s.store, NULL, &c, 86400000, &err), err);
+    check(wp_timer_cancel(&cancelled, s.store, NULL, &b, &err), &err); /* B is paid */
+    check(wp_timer_reschedule_in(&moved, s.store, NULL, &c, 86400000, &err), &err);
     wait_hours(&s, 1);
     wait_hours(&s, 23);
-    check(wp_timer_cancel(&cancelled, s.store, NULL, &b, &err), err);
+    check(wp_timer_cancel(&cancelled, s.store, NULL, &b, &err), &err);
     printf("reminded of %s; B was %s\n", s.sent, cancelled ? "?" : "cancelled before");
 
     wp_worker_free(s.worker);

@@ -22,6 +22,7 @@ expect() { # expect WHAT PROGRAM
 
 cmake --install "$build" --prefix "$tmp/first" >/dev/null
 mv "$tmp/first" "$tmp/prefix" # the installed tree may be moved
+if [ -e "$build/cli/waypost" ]; then "$tmp/prefix/bin/waypost" --version; fi
 
 export PKG_CONFIG_PATH
 PKG_CONFIG_PATH=$(dirname "$(find "$tmp/prefix" -name waypost.pc)")

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands, and how a call ends. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+static const struct command {
+    const char *name;
+    cli_command run;
+    bool alone; /* without an open store */
+    const char *help;
+} commands[] = {
+    {"deploy", cli_deploy, true, "deploy\n    create or upgrade the schema"},
+    {"verify", cli_verify, false, "verify\n    open the store, and say what it is on"},
+    {"health", cli_health, false,
+     "health [--max-age DURATION]\n    0: healthy; 4: degraded, claims whose holder is gone, or a "
+     "message that\n"
+     "    has been ready for longer; 5: unhealthy, the store cannot be read"},
+    {"stats", cli_stats, false,
+     "stats [--queue QUEUE] [--unfinished]\n    counts by queue and topic; without those that are "
+     "finished"},
+    {"enqueue", cli_enqueue, false,
+     "enqueue TOPIC PAYLOAD|- [--queue outbox|timers] [--delay DURATION] [--header NAME:VALUE]...\n"
+     "        [--correlation-id ID] [--ordering-key KEY] [--unique-key KEY]\n"
+     "    store a message; - reads the payload from the standard input"},
+    {"show", cli_show, false,
+     "show ID [--queue outbox|inbox|timers]\n    one message, with its payload"},
+    {"dead", cli_dead, false,
+     "dead [list] [FILTER] [--limit N]\n"
+     "dead show ID [--queue QUEUE]\n"
+     "dead replay [FILTER] --limit N|--all [--rate PER_SECOND] [--by NAME]\n"
+     "dead purge [FILTER] --limit N|--all --yes\n"
+     "    dead letters; FILTER is any of --queue QUEUE, --topic TOPIC, --reason TEXT, --id ID..."},
+    {"cleanup", cli_cleanup, false,
+     "cleanup --older-than DURATION [--queue QUEUE]\n    delete what was finished with success so "
+     "long ago"},
+    {"jobs", cli_jobs, false,
+     "jobs [list]\n"
+     "jobs put NAME EXPRESSION [--zone ZONE] [--topic TOPIC] [--payload TEXT]\n"
+     "jobs preview NAME [--count N]\n"
+     "jobs trigger|pause|resume NAME\n"
+     "jobs delete NAME --yes\n"
+     "    recurring and one-time jobs"},
+    {"runs", cli_runs, false,
+     "runs [list] [--job NAME] [--limit N]\nruns cancel ID\n    runs of jobs, the latest first"},
+    {"timers", cli_timers, false,
+     "timers [--correlation-id ID] [--limit N]\n    those that are not finished; of an id, all"},
+    {"lease", cli_lease, false, "lease NAME [--semaphore]\n    who holds it"},
+    {"cron", cli_cron, true,
+     "cron EXPRESSION [--zone ZONE] [--count N]\n    when an expression fires next"},
+};
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+static int help(void)
+{
+    (void)puts("waypost [--url URL] [--set KEY=VALUE]... [--json] COMMAND ...\n");
+    for (size_t i = 0; i < COMMANDS; i++)
+        (void)printf("%s\n\n", commands[i].help);
+    (void)puts("URL is sqlite:FILE, postgresql://... or odbc:...; options (docs/CONFIGURATION.md) "
+               "also come from the\n"
+               "environment: WAYPOST_STORE_URL is store.url. QUEUE is outbox, inbox, timers, jobs "
+               "or all, DURATION\n"
+               "250ms, 30s, 5m, 2h or 7d. Instants are UTC.\n\n"
+               "Ends with 0; 1: it failed; 2: the command line is wrong, and nothing was done; 3: "
+               "there is no such\n"
+               "thing; 4 and 5: health.");
+    return CLI_OK;
+}
+
+static int code_of(wp_status status)
+{
+    return status == WP_E_NOT_FOUND ? CLI_NOT_FOUND
+           : status == WP_E_ARGUMENT || status == WP_E_RANGE || status == WP_E_CONFIG ? CLI_USAGE
+                                                                                      : CLI_FAILED;
+}
+
+void cli_check(wp_status status, wp_error **err)
+{
+    if (status == WP_OK)
+        return;
+    (void)fflush(stdout);
+    (void)fprintf(stderr, "waypost: %s: %s\n", wp_status_name(status), wp_error_message(*err));
+    wp_error_free(*err);
+    exit(code_of(status));
+}
+
+int cli_not_found(const char *what, const char *name)
+{
+    (void)fprintf(stderr, "waypost: there is no %s \"%s\"\n", what, name);
+    return CLI_NOT_FOUND;
+}
+
+static wp_config *config_of(cli_args *args)
+{
+    const char *url = cli_option(args, "url");
+    wp_config *config = NULL;
+    wp_error *err = NULL;
+    cli_check(wp_config_new(&config, &err), &err);
+    cli_check(wp_config_load_env(config, &err), &err);
+    if (url)
+        cli_check(wp_config_set(config, "store.url", url, &err), &err);
+    for (const char *set; (set = cli_option_next(args, "set"));) {
+        const char *equals = strchr(set, '=');
+        char *key = equals ? strndup(set, (size_t)(equals - set)) : NULL;
+        if (!key)
+            cli_usage("--set is \"%s\", not KEY=VALUE", set);
+        cli_check(wp_config_set(config, key, equals + 1, &err), &err);
+        free(key);
+    }
+    return config;
+}
+
+static int run(const struct command *command, cli *c)
+{
+    wp_error *err = NULL;
+    if (!command->alone) {
+        wp_status st = wp_store_open(&c->store, c->config, &err);
+        if (st != WP_OK && command->run == cli_health && st != WP_E_CONFIG) {
+            (void)fprintf(stderr, "waypost: unhealthy: %s\n", wp_error_message(err));
+            wp_error_free(err);
+            return CLI_UNHEALTHY;
+        }
+        cli_check(st, &err);
+    }
+    return command->run(c);
+}
+
+int main(int argc, char **argv)
+{
+    cli_args *args = cli_args_new(argc - 1, argv + 1);
+    cli c = {.args = args, .json = cli_flag(args, "json")};
+    const bool asked = cli_flag(args, "help"), version = cli_flag(args, "version");
+    const char *name;
+    int code = CLI_USAGE;
+    if (version)
+        return puts(wp_version()) < 0;
+    c.config = config_of(args);
+    name = cli_word(args);
+    if (asked || (name && strcmp(name, "help") == 0)) {
+        code = help();
+    } else {
+        const struct command *command = NULL;
+        for (size_t i = 0; i < COMMANDS; i++)
+            if (name && strcmp(commands[i].name, name) == 0)
+                command = &commands[i];
+        if (command)
+            code = run(command, &c);
+        else
+            cli_usage(name ? "there is no command \"%s\"" : "no command%s", name ? name : "");
+    }
+    wp_store_close(c.store);
+    wp_config_free(c.config);
+    cli_args_free(args);
+    if (fflush(stdout) != 0 || ferror(stdout))
+        code = code == CLI_OK ? CLI_FAILED : code;
+    return code;
+}
