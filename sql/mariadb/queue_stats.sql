@@ -5,7 +5,7 @@ SELECT s.topic,
        SUM(s.status = 1),
        SUM(s.status <> 1 AND s.waits),
        COALESCE(MAX(CASE WHEN s.status <> 1 AND NOT s.waits AND s.next_attempt_at <= n.now THEN n.now - s.next_attempt_at END), 0),
-       SUM(s.status = 1 AND s.locked_until <= n.now)
+       SUM(s.status = 1 AND COALESCE(s.locked_until <= n.now, FALSE))
 FROM (SELECT w.topic, w.status, w.next_attempt_at, w.locked_until, FALSE AS waits
       FROM {queue_work} AS w WHERE w.ordering_key IS NULL
       UNION ALL

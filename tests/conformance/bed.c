@@ -109,7 +109,7 @@ static const bool checked = true;
 static const bool checked = false;
 #endif
 
-static int run_on(const struct CMUnitTest *tests, size_t count, bool outbox)
+static int run_on(const struct CMUnitTest *tests, size_t count, bool messages)
 {
     const char *only = getenv("WAYPOST_TEST_ENGINE");
     int failed = only ? 1 : 0; /* a name that none has */
@@ -119,7 +119,7 @@ static int run_on(const struct CMUnitTest *tests, size_t count, bool outbox)
             continue;
         if (checked && engines[i]->unchecked)
             continue;
-        if (engines[i]->outbox_alone && !outbox)
+        if (engines[i]->messages_alone && !messages)
             continue;
         failed = only && failed == 1 && !current ? 0 : failed;
         current = engines[i];
@@ -134,7 +134,7 @@ int bed_run(const struct CMUnitTest *tests, size_t count)
     return run_on(tests, count, false);
 }
 
-int bed_run_outbox(const struct CMUnitTest *tests, size_t count)
+int bed_run_messages(const struct CMUnitTest *tests, size_t count)
 {
     return run_on(tests, count, true);
 }

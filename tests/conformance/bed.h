@@ -41,10 +41,12 @@ typedef struct engine {
      * else there is beside orders and the schema %Q; the quoted name of the journal in schema %w. */
     const char *count_objects, *count_outbox, *count_others, *journal;
     /* Quirks. */
-    bool made_first;   /* the database must be made before the schema is deployed */
-    bool due_stays;    /* what was due stays so if the clock is set back */
-    bool outbox_alone; /* of the queues: only what bed_run_outbox() runs */
-    bool unchecked;    /* not run under sanitizers, to save time: fault.odbc runs its driver */
+    bool made_first;         /* the database must be made before the schema is deployed */
+    bool due_stays;          /* what was due stays so if the clock is set back */
+    bool messages_alone;     /* of the queues: only what bed_run_messages() runs */
+    bool isolates_first;     /* SET TRANSACTION comes before the transaction */
+    bool inbox_is_read_anew; /* also by transactions that began before; else they must begin anew */
+    bool unchecked; /* not run under sanitizers, to save time: fault.odbc runs its driver */
     bool hides_transactions;    /* a lent connection does not tell whether one is open */
     bool opens_new;             /* each store that opens the URL gets a new database */
     bool one_writer;            /* while the app's transaction has written, others cannot write */
@@ -85,8 +87,8 @@ void bed_has_no(bed *b, const wp_id *id);
 /* Run the tests on each engine; the count of failures. While one works on them: WAYPOST_TEST_ENGINE names
  * the only engine, WAYPOST_TEST_FILTER is a pattern (* and ?) for the names of tests. */
 int bed_run(const struct CMUnitTest *tests, size_t count);
-/* The same for tests that need no queue but the outbox. */
-int bed_run_outbox(const struct CMUnitTest *tests, size_t count);
+/* The same for tests that need no queues but the outbox and the inbox. */
+int bed_run_messages(const struct CMUnitTest *tests, size_t count);
 #define BED_TEST(test) cmocka_unit_test_setup_teardown(test, bed_setup, bed_teardown)
 
 #endif

@@ -377,7 +377,8 @@ static app *maria_open(wp_store *store, bool patient)
     .count_outbox = MARIA_TABLES " AND table_name = CONCAT(%Q, '_', %Q)",                          \
     .count_others = MARIA_TABLES " AND table_name NOT IN ('orders', 'mine')"                       \
                                  " AND INSTR(table_name, CONCAT(%Q, '_')) <> 1",                   \
-    .journal = "\"%w_migration\"", .outbox_alone = true
+    .journal = "\"%w_migration\"", .messages_alone = true, .isolates_first = true,                 \
+    .inbox_is_read_anew = true
 
 /* fault.mariadb runs the driver under sanitizers. */
 static const engine maria = {.unchecked = true, .name = "mariadb, odbc", MARIA_APP};

@@ -825,5 +825,5 @@ int main(void)
         BED_TEST(test_schema__deployed_again__keeps_the_inbox_as_it_is),
         BED_TEST(test_ops__made_for_a_host__begin_with_a_statement_and_store_nothing),
     };
-    return bed_run(tests, WPT_COUNT(tests));
+    return bed_run_messages(tests, WPT_COUNT(tests));
 }

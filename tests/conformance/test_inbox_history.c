@@ -463,5 +463,5 @@ int main(void)
     const struct CMUnitTest tests[] = {
         BED_TEST(test_inbox__random_history__agrees_with_the_model),
     };
-    return bed_run(tests, WPT_COUNT(tests));
+    return bed_run_messages(tests, WPT_COUNT(tests));
 }

@@ -101,7 +101,7 @@ static void test_deploy__tables_of_other_names_are_there__is_a_schema_error(void
     bed *b = *state;
     if (b->engine->opens_new)
         return;
-    for (size_t i = 0; i < (b->engine->outbox_alone ? 1 : WPT_COUNT(options)); i++) {
+    for (size_t i = 0; i < WPT_COUNT(options); i++) {
         wp_config *config = bed_config(b, NULL);
         wp_store *store = NULL;
         int64_t objects = bed_number(b, b->engine->count_objects);
@@ -274,5 +274,5 @@ int main(void)
         BED_TEST(test_names__as_configured__are_what_the_tables_are_called),
         BED_TEST(test_open__bad_urls__are_configuration_errors),
     };
-    return bed_run_outbox(tests, WPT_COUNT(tests));
+    return bed_run_messages(tests, WPT_COUNT(tests));
 }

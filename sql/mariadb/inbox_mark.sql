@@ -1,0 +1,2 @@
+-- inbox_mark: the app processes the message :number itself.
+CALL {inbox_mark}(:number, :now)

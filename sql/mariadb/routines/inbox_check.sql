@@ -1,0 +1,55 @@
+-- inbox_check: note that a message has arrived, as seen if it is new; its id, number, hash and, unless it is new, its state. Waits for a transaction that is storing the same message.
+CREATE OR REPLACE PROCEDURE {inbox_check}(
+    IN p_id VARCHAR(36) CHARACTER SET ascii COLLATE ascii_bin,
+    IN p_source VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin,
+    IN p_message_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin,
+    IN p_consumer VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin,
+    IN p_hash VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin,
+    IN p_hash_algorithm VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin,
+    IN p_now BIGINT)
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_alone BOOL DEFAULT @@in_transaction = 0 AND @@autocommit = 1;
+    DECLARE v_now BIGINT DEFAULT COALESCE(p_now, TIMESTAMPDIFF(MICROSECOND, DATE'1970-01-01', UTC_TIMESTAMP(6)));
+    DECLARE v_before BIGINT;
+    DECLARE v_id BINARY(16);
+    DECLARE v_seq BIGINT;
+    DECLARE v_changes BIGINT;
+    DECLARE v_state BIGINT;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        IF v_alone THEN
+            ROLLBACK;
+        ELSE
+            BEGIN
+                DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;
+                ROLLBACK TO SAVEPOINT waypost_call;
+            END;
+        END IF;
+        RESIGNAL;
+    END;
+    IF v_alone THEN
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+        START TRANSACTION;
+    ELSE
+        SAVEPOINT waypost_call;
+    END IF;
+    -- As this transaction saw the message before: null where it did not.
+    SELECT MAX(m.changes) INTO v_before
+    FROM {inbox} AS m WHERE m.source = p_source AND m.message_id = p_message_id AND m.consumer = p_consumer;
+    INSERT INTO {inbox} (id, source, message_id, consumer, hash, hash_algorithm, created_at, last_seen_at, due_at)
+    VALUES (UNHEX(REPLACE(p_id, '-', '')), p_source, p_message_id, p_consumer, p_hash, p_hash_algorithm, v_now, v_now, v_now)
+    ON DUPLICATE KEY UPDATE last_seen_at = v_now, changes = changes + 1,
+        hash_algorithm = CASE WHEN hash IS NULL THEN p_hash_algorithm ELSE hash_algorithm END, hash = COALESCE(hash, p_hash);
+    SELECT m.id, m.seq, m.changes INTO v_id, v_seq, v_changes
+    FROM {inbox} AS m WHERE m.source = p_source AND m.message_id = p_message_id AND m.consumer = p_consumer;
+    IF v_id <> UNHEX(REPLACE(p_id, '-', '')) THEN
+        CALL {inbox_state}(v_seq, v_before IS NULL OR v_before <> v_changes - 1, v_state);
+    END IF;
+    SELECT HEX(m.id), m.seq, m.hash, m.hash_algorithm, v_state FROM {inbox} AS m WHERE m.seq = v_seq;
+    IF v_alone THEN
+        COMMIT;
+    ELSE
+        RELEASE SAVEPOINT waypost_call;
+    END IF;
+END
