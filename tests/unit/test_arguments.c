@@ -457,6 +457,7 @@ static void test_lease_kept__null__refused_or_harmless(void **state)
     REFUSE("name", wp_lease_lead, s, NULL, "o", 1000, 0, lead_nothing, NULL);
     REFUSE("owner", wp_lease_lead, s, "n", "", 1000, 0, lead_nothing, NULL);
     REFUSE("work", wp_lease_lead, s, "n", "o", 1000, 0, NULL, NULL);
+    REFUSE("store", wp_lease_stop_waiting, NULL);
     REFUSE("out", wp_lease_next_lost, NULL, s, 0);
     REFUSE("store", wp_lease_next_lost, &lease, NULL, 0);
     REFUSE("lease", wp_lease_check, NULL);

@@ -481,6 +481,73 @@ static void test_lead__database_is_busy__waits_it_out(void **state)
     wp__thread_join(&thread);
 }
 
+/* ---- waiting that is stopped ----------------------------------------------------------------- */
+
+typedef struct waiter {
+    kit *k;
+    bool leads;
+    wp__thread thread;
+    wp_status st;
+} waiter;
+
+static wp_status lead_never(wp_lease *lease, void *user, wp_error **err)
+{
+    (void)lease;
+    (void)user;
+    return wp__fail(err, WP_E_STATE, "it leads");
+}
+
+static void *wait_for_it(void *arg)
+{
+    waiter *w = arg;
+    wp_lease *lease = NULL;
+    w->st = w->leads ? wp_lease_lead(w->k->store, "n", NULL, SECOND, -1, lead_never, NULL, NULL)
+                     : wp_lease_hold(&lease, NULL, w->k->store, WP_LEASE_EXCLUSIVE, "n", NULL,
+                                     SECOND, -1, NULL);
+    wp_lease_free(lease);
+    return NULL;
+}
+
+static size_t waiting(wp__leases *leases)
+{
+    size_t count = 0;
+    wp__mutex_lock(&leases->mutex);
+    for (const wp__lease_turn *turn = leases->turns; turn; turn = turn->next)
+        count++;
+    wp__mutex_unlock(&leases->mutex);
+    return count;
+}
+
+/* proves: LSE-007 */
+static void test_stop_waiting__ends_all_waits_and_what_is_held_stays(void **state)
+{
+    kit *k = *state;
+    waiter waiters[2] = {{.k = k}, {.k = k, .leads = true}};
+    wp__leases *leases = NULL;
+    wp_lease *held = hold(k, "n", 60 * SECOND), *other = NULL;
+    WPT_OK(wp__leases_of(&leases, k->store, WPT_ERR));
+    for (size_t i = 0; i < 2; i++)
+        WPT_OK(wp__thread_start(&waiters[i].thread, "wait", wait_for_it, &waiters[i], WPT_ERR));
+    WPT_AWAIT(waiting(leases) == 2);
+    WPT_OK(wp_lease_stop_waiting(k->store, WPT_ERR));
+    for (size_t i = 0; i < 2; i++) {
+        wp__thread_join(&waiters[i].thread);
+        assert_int_equal(waiters[i].st, WP_E_STOPPED);
+    }
+    assert_int_equal(waiting(leases), 0);
+    WPT_OK(wp_lease_check(held, WPT_ERR));
+    WPT_OK(wp_lease_stop_waiting(k->store, WPT_ERR)); /* again */
+    WPT_STATUS(
+        wp_lease_hold(&other, NULL, k->store, WP_LEASE_EXCLUSIVE, "n", NULL, SECOND, -1, WPT_ERR),
+        WP_E_STOPPED);
+    WPT_STATUS(wp_lease_lead(k->store, "free", NULL, SECOND, -1, lead_never, NULL, WPT_ERR),
+               WP_E_STOPPED);
+    WPT_OK(wp_lease_hold(&other, NULL, k->store, WP_LEASE_EXCLUSIVE, "free", NULL, SECOND, -1,
+                         WPT_ERR));
+    wp_lease_free(other);
+    wp_lease_free(held);
+}
+
 /* ---- turns -------------------------------------------------------------------------------- */
 
 /* proves: LSE-007 */
@@ -625,6 +692,7 @@ int main(void)
         KIT(test_lead__lost__stops_a_guard_interval_early_and_begins_anew),
         KIT(test_lead__error_of_the_work__ends_it),
         KIT(test_lead__database_is_busy__waits_it_out),
+        KIT(test_stop_waiting__ends_all_waits_and_what_is_held_stays),
         KIT(test_turns__a_release__calls_the_first_who_waits_for_that_name),
         KIT(test_arguments__null_and_unknown__are_refused),
     };

@@ -146,7 +146,8 @@ typedef struct wp_lease wp_lease;
  * @param owner        NULL: one of its own, that nobody else has
  * @param duration_ms  WP_LEASE_KEPT_MS_MIN to WP_LEASE_MS_MAX
  * @param wait_ms      how long to wait for the holder; 0: not at all; negative: for ever
- * @return WP_OK; WP_E_TIMEOUT: another one holds it, and nothing was changed; as wp_lease_acquire(). */
+ * @return WP_OK; WP_E_TIMEOUT: another one holds it, and nothing was changed;
+ *         WP_E_STOPPED: wp_lease_stop_waiting(); as wp_lease_acquire(). */
 WP_API wp_status wp_lease_hold(wp_lease **out, wp_lease_info **refused, wp_store *store,
                                wp_lease_kind kind, const char *name, const char *owner,
                                int64_t duration_ms, int64_t wait_ms, wp_error **err);
@@ -192,6 +193,12 @@ typedef wp_status (*wp_leader_fn)(wp_lease *lease, void *user, wp_error **err);
 WP_API wp_status wp_lease_lead(wp_store *store, const char *name, const char *owner,
                                int64_t duration_ms, int64_t wait_ms, wp_leader_fn work, void *user,
                                wp_error **err);
+/** For the end of a program: nobody waits for leases of this store any more. Calls of wp_lease_hold() and
+ * wp_lease_lead() that wait return WP_E_STOPPED at once; later ones try once and do not wait, and leaders do
+ * not begin anew. What is held stays held, and its work has to be told in the app's own way. Not to be called
+ * by a signal handler. @threads any
+ * @return WP_OK, also if it was called before. */
+WP_API wp_status wp_lease_stop_waiting(wp_store *store, wp_error **err);
 
 /** Wait for the next lease of the store that is lost, for a host that turns this into cancellation
  * signals and callbacks, on a thread of its own; each one is given once, to one caller.

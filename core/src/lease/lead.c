@@ -11,8 +11,8 @@ static void log_error(wp_store *store, const char *name, const wp_error *err)
 }
 
 /* Hold it, and wait out whoever has it and errors that may pass. */
-static wp_status win(wp_lease **out, wp_store *store, const char *name, const char *owner,
-                     int64_t duration_ms, int64_t wait_ms, wp_error **err)
+static wp_status win(wp_lease **out, wp__leases *leases, wp_store *store, const char *name,
+                     const char *owner, int64_t duration_ms, int64_t wait_ms, wp_error **err)
 {
     const int64_t give_up = wp__real_deadline_us(wait_ms);
     int64_t left_ms = wait_ms;
@@ -28,7 +28,10 @@ static wp_status win(wp_lease **out, wp_store *store, const char *name, const ch
         }
         log_error(store, name, why);
         wp_error_free(why);
-        wp__sleep_us(pause_us < left_us ? pause_us : left_us);
+        if (pause_us > left_us)
+            pause_us = left_us;
+        if ((st = wp__leases_pause(leases, wp__real_mono_us() + pause_us, err)) != WP_OK)
+            return st;
         if (wait_ms > 0) {
             left_us = give_up - wp__real_mono_us();
             left_ms = left_us > 0 ? (left_us + 999) / 1000 : 0;
@@ -40,8 +43,13 @@ wp_status wp_lease_lead(wp_store *store, const char *name, const char *owner, in
                         int64_t wait_ms, wp_leader_fn work, void *user, wp_error **err)
 {
     char fresh[WP__LEASE_OWNER_SIZE];
+    wp__leases *leases = NULL;
+    wp_status st;
     if (!work)
         return wp__fail(err, WP_E_ARGUMENT, "work is NULL");
+    if ((st = wp__store_check(store, err)) != WP_OK ||
+        (st = wp__leases_of(&leases, store, err)) != WP_OK)
+        return st;
     if (!owner) {
         wp__lease_fresh_owner(fresh);
         owner = fresh;
@@ -50,8 +58,8 @@ wp_status wp_lease_lead(wp_store *store, const char *name, const char *owner, in
         wp_lease *lease = NULL;
         wp_error *why = NULL;
         bool lost;
-        wp_status st = win(&lease, store, name, owner, duration_ms, wait_ms, err);
-        if (st != WP_OK)
+        if ((st = wp__leases_pause(leases, wp__real_mono_us(), err)) != WP_OK ||
+            (st = win(&lease, leases, store, name, owner, duration_ms, wait_ms, err)) != WP_OK)
             return st;
         st = work(lease, user, &why);
         if (st != WP_OK && !why)

@@ -143,6 +143,8 @@ static wp_status acquire(wp_lease_info **info, wp_lease *lease, int64_t wait_ms,
                           lease->name);
             break;
         }
+        if ((st = wp__leases_pause(lease->leases, now, err)) != WP_OK)
+            break;
         pause = wp_lease_retry_ms(*info, attempt) * 1000;
         wp__lease_turn_wait(lease->leases, &turn, give_up - now < pause ? give_up : now + pause);
     }

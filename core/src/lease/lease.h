@@ -143,6 +143,7 @@ typedef struct wp__leases {
     int64_t thread_wakes_at; /* elapsed time, as are all below */
     int64_t hosts_wake_at;
     struct wp__lease_turn *turns; /* who waits, in order */
+    bool waits_no_more;           /* hosts have called wp_lease_stop_waiting() */
     bool running, exit;
     wp__thread thread;
     wp_conn *conn;
@@ -189,6 +190,8 @@ void wp__lease_turn_take(wp__leases *leases, wp__lease_turn *turn);
 void wp__lease_turn_wait(wp__leases *leases, const wp__lease_turn *turn, int64_t until);
 /* After the last try. */
 void wp__lease_turn_leave(wp__leases *leases, wp__lease_turn *turn);
+/* Until that instant. WP_E_STOPPED: nobody of this store waits any more. */
+wp_status wp__leases_pause(wp__leases *leases, int64_t until, wp_error **err);
 /* One was released. */
 void wp__lease_turn_next(wp__leases *leases, wp_lease_kind kind, const char *name);
 

@@ -43,10 +43,35 @@ void wp__lease_turn_take(wp__leases *leases, wp__lease_turn *turn)
 void wp__lease_turn_wait(wp__leases *leases, const wp__lease_turn *turn, int64_t until)
 {
     wp__mutex_lock(&leases->mutex);
-    while (turn->state == WP__TURN_WAITS &&
+    while (turn->state == WP__TURN_WAITS && !leases->waits_no_more &&
            wp__cond_wait_until(&leases->changed, &leases->mutex, until)) {
     }
     wp__mutex_unlock(&leases->mutex);
+}
+
+wp_status wp__leases_pause(wp__leases *leases, int64_t until, wp_error **err)
+{
+    bool stopped;
+    wp__mutex_lock(&leases->mutex);
+    while (!leases->waits_no_more && wp__cond_wait_until(&leases->changed, &leases->mutex, until)) {
+    }
+    stopped = leases->waits_no_more;
+    wp__mutex_unlock(&leases->mutex);
+    return stopped ? wp__fail(err, WP_E_STOPPED, "waiting for leases was stopped") : WP_OK;
+}
+
+wp_status wp_lease_stop_waiting(wp_store *store, wp_error **err)
+{
+    wp__leases *leases = NULL;
+    wp_status st;
+    if ((st = wp__store_check(store, err)) != WP_OK ||
+        (st = wp__leases_of(&leases, store, err)) != WP_OK)
+        return st;
+    wp__mutex_lock(&leases->mutex);
+    leases->waits_no_more = true;
+    wp__cond_broadcast(&leases->changed);
+    wp__mutex_unlock(&leases->mutex);
+    return WP_OK;
 }
 
 void wp__lease_turn_leave(wp__leases *leases, wp__lease_turn *turn)
