@@ -134,11 +134,11 @@ int main(int argc, char **argv)
     const bool asked = cli_flag(args, "help"), version = cli_flag(args, "version");
     const char *name;
     int code = CLI_USAGE;
-    if (version)
-        return puts(wp_version()) < 0;
     c.config = config_of(args);
     name = cli_word(args);
-    if (asked || (name && strcmp(name, "help") == 0)) {
+    if (version) {
+        code = puts(wp_version()) < 0 ? CLI_FAILED : CLI_OK;
+    } else if (asked || (name && strcmp(name, "help") == 0)) {
         code = help();
     } else {
         const struct command *command = NULL;

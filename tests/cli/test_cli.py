@@ -3,9 +3,11 @@
 """The command `waypost`, as an operator types it: test_cli.py PROGRAM."""
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -44,11 +46,8 @@ class Cli(unittest.TestCase):
         return json.loads(self.run_cli("--json", *words, **options).stdout)
 
     def sql(self, text: str) -> None:
-        import sqlite3
-
-        connection = sqlite3.connect(self.directory / "app.db")
-        connection.executescript(text)
-        connection.close()
+        with contextlib.closing(sqlite3.connect(self.directory / "app.db")) as connection:
+            connection.executescript(text)
 
 
 
