@@ -241,10 +241,9 @@ static void test_lent__user_with_few_rights__may_enqueue_and_finish(void **state
 static void test_queues__not_there_yet__are_refused_by_name(void **state)
 {
     place *p = *state;
-    wp_message *m = wpt_message("a", "x");
-    wp_id id;
-    WPT_FAILS(wp_timer_schedule(&id, NULL, p->store, NULL, m, WPT_ERR), WP_E_STATE, "mariadb");
-    wp_message_free(m);
+    wp_lease_info *info = NULL;
+    WPT_FAILS(wp_lease_get(&info, p->store, NULL, WP_LEASE_EXCLUSIVE, "a", WPT_ERR), WP_E_STATE,
+              "mariadb");
 }
 
 /* ---- many at once ------------------------------------------------------------------------- */

@@ -1,0 +1,12 @@
+-- timer_list: unfinished timers after the one :number, in the order in which they were scheduled.
+SELECT m.seq, w.attempt, w.claim_number, HEX(m.id), m.topic, m.payload, m.headers, m.correlation_id,
+       m.ordering_key, m.created_at, m.due_at, m.expires_at,
+       CASE WHEN w.status = 4 AND NOT EXISTS (
+                 SELECT 1 FROM {timer_work} AS e
+                 WHERE e.ordering_key = w.ordering_key AND (e.seq < w.seq OR e.status = 1))
+            THEN 0 ELSE w.status END,
+       w.next_attempt_at, w.locked_until, NULL, NULL, w.last_error
+FROM {timer_work} AS w JOIN {timer} AS m ON m.seq = w.seq
+WHERE w.seq > :number
+ORDER BY w.seq
+LIMIT :batch
