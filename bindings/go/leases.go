@@ -182,11 +182,16 @@ type heldKey struct{}
 // HoldOption is an option of Hold, TryHold, Run and Lead.
 type HoldOption func(*holding)
 
-type holding struct{ owner string }
+type holding struct {
+	owner string
+	named bool // by the app
+}
 
 // Owner names who holds it. By default it is a name of its own, that nobody else has. A further hold by
-// the same owner ends the one before.
-func Owner(name string) HoldOption { return func(h *holding) { h.owner = name } }
+// the same owner ends the one before. An empty one is ErrArgument.
+func Owner(name string) HoldOption {
+	return func(h *holding) { h.owner, h.named = name, true }
+}
 
 // TryHold acquires and keeps it, if nobody else has it; *HeldError says who has.
 func (l leases) TryHold(ctx context.Context, name string, duration time.Duration,
@@ -194,7 +199,11 @@ func (l leases) TryHold(ctx context.Context, name string, duration time.Duration
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	lease, refused, _, err := l.tryHold(ctx, name, ownerOf(options), duration, 0)
+	owner, err := ownerOf(options)
+	if err != nil {
+		return nil, err
+	}
+	lease, refused, _, err := l.tryHold(ctx, name, owner, duration, 0)
 	if refused != nil {
 		err = &HeldError{Name: name, Holder: *refused}
 	}
@@ -216,9 +225,9 @@ func (l leases) hold(ctx context.Context, name string, duration time.Duration, p
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	owner := ownerOf(options)
-	if owner == "" {
-		owner = NewID().String() // of all tries: what one acquired whose answer was lost is the next one's
+	owner, err := ownerOf(options)
+	if err != nil {
+		return nil, err
 	}
 	turn := newTurn(l.waitedFor(name))
 	defer turn.leave()
@@ -248,12 +257,20 @@ func (l leases) hold(ctx context.Context, name string, duration time.Duration, p
 	}
 }
 
-func ownerOf(options []HoldOption) string {
+// ownerOf is one of its own unless it is named, the same in all tries of a call: what one acquired whose
+// answer was lost is the next one's.
+func ownerOf(options []HoldOption) (string, error) {
 	var h holding
 	for _, option := range options {
 		option(&h)
 	}
-	return h.owner
+	switch {
+	case !h.named:
+		return NewID().String(), nil
+	case h.owner == "":
+		return "", failure(ErrArgument, "owner is empty")
+	}
+	return h.owner, nil
 }
 
 // Run holds it while work runs, once, and releases it then. It waits for whoever has it until ctx is

@@ -149,10 +149,6 @@ func (l leases) tryHold(ctx context.Context, name, owner string, duration time.D
 		return nil, nil, 0, e
 	}
 	defer names.free()
-	holder := names.owner.ptr
-	if owner == "" {
-		holder = nil
-	}
 	var (
 		out     *C.wp_lease
 		refused *C.wp_lease_info
@@ -160,7 +156,7 @@ func (l leases) tryHold(ctx context.Context, name, owner string, duration time.D
 	)
 	e = l.store.call(func(store *C.wp_store, err **C.wp_error) C.wp_status {
 		status := C.wp_lease_hold(&out, &refused, store, C.wp_lease_kind(l.kind), names.name.ptr,
-			holder, C.int64_t(toMS(duration)), 0, err)
+			names.owner.ptr, C.int64_t(toMS(duration)), 0, err)
 		if status == C.WP_OK {
 			core = C.wp_store_ref(store)
 		}

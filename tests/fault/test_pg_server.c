@@ -306,6 +306,45 @@ static void test_rights__on_rows_alone__are_enough(void **state)
     pg_exec(p->db, "DROP OWNED BY %s; DROP ROLE %s", limited, limited);
 }
 
+/* What docs/rights.md says of roles that do some things alone. */
+static void test_rights__of_the_calls_alone__are_enough_for_those(void **state)
+{
+    static const char *const rights[] = {
+        "USAGE ON SCHEMA infra",
+        "SELECT ON infra.migration",
+        "SELECT, INSERT ON infra.outbox, infra.join",
+        "INSERT ON infra.outbox_work, infra.join_next",
+        "SELECT, INSERT, UPDATE ON infra.lease",
+        "USAGE ON SEQUENCE infra.outbox_seq, infra.join_seq, infra.lease_fence",
+    };
+    pg_place *p = *state;
+    char limited[40], url[256];
+    wp_store *store;
+    wp_message *message = fault_message("t", "x");
+    wp_join *join = NULL;
+    wp_lease_info *info = NULL;
+    wp_outbox_stats *stats = NULL;
+    wp_id id;
+    (void)snprintf(limited, sizeof limited, "few_%d", (int)getpid());
+    pg_exec(p->db, "CREATE ROLE %s LOGIN NOSUPERUSER", limited);
+    for (size_t i = 0; i < WPT_COUNT(rights); i++)
+        pg_exec(p->db, "GRANT %s TO %s", rights[i], limited);
+    url_as(url, sizeof url, p->url, limited);
+    store = fault_store(url, "");
+    MUST_OK(wp_outbox_enqueue(&id, NULL, store, NULL, message, &must_err));
+    MUST_OK(wp_join_new(&join, 1, &must_err));
+    MUST_OK(wp_join_set_success(join, message, &must_err));
+    MUST_OK(wp_join_start(&id, store, NULL, join, &must_err));
+    MUST_OK(wp_lease_acquire(&info, store, NULL, WP_LEASE_EXCLUSIVE, "n", "o", 60000, &must_err));
+    MUST_OK(wp_lease_release(NULL, store, NULL, WP_LEASE_EXCLUSIVE, "n", "o", 0, &must_err));
+    WPT_FAILS(wp_outbox_stats_read(&stats, store, 0, WPT_ERR), WP_E_DB, "permission denied");
+    wp_lease_info_free(info);
+    wp_join_free(join);
+    wp_message_free(message);
+    wp_store_close(store);
+    pg_exec(p->db, "DROP OWNED BY %s; DROP ROLE %s", limited, limited);
+}
+
 /* ---- numbers and names -------------------------------------------------------------------- */
 
 /* Enqueue three, two of them with a key; handle them all, each at its second try. */
@@ -644,6 +683,7 @@ static int suite(void)
         WITH_PG(test_settings__of_the_database__change_nothing),
         WITH_PG(test_settings__lock_timeout_of_the_database__ends_the_wait),
         WITH_PG(test_rights__on_rows_alone__are_enough),
+        WITH_PG(test_rights__of_the_calls_alone__are_enough_for_those),
         WITH_PG(test_sequence__past_what_other_types_hold__works),
         WITH_PG(test_claim_number__past_what_other_types_hold__works),
         WITH_PG(test_channel__long_names_that_begin_alike__wake_nobody_else),

@@ -73,7 +73,7 @@ func TestJobsArePutListedAndDeleted(t *testing.T) {
 	equal(t, *info, waypost.JobInfo{Name: "nightly", Topic: "t", Payload: []byte("p"),
 		Expression: "0 3 * * *", Zone: "Europe/Vienna", Enabled: true, LastStatus: waypost.RunNone,
 		MisfireAfter: time.Minute,
-		NextDue: time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC)})
+		NextDue:      time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC)})
 	b.put("nightly", waypost.Cron("0 4 * * *"))
 	equal(t, b.job("nightly").Zone, "UTC")
 	var names []string

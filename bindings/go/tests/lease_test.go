@@ -226,8 +226,12 @@ func TestLeaseErrorsSayWhatIsWrong(t *testing.T) {
 	b := newBed(t)
 	fails(t, b.leases().Run(ctx, "l", time.Second, nil), waypost.ErrArgument)
 	fails(t, b.leases().Lead(ctx, "l", time.Second, nil), waypost.ErrArgument)
+	_, err := b.leases().TryHold(ctx, "l", time.Second, waypost.Owner(""))
+	fails(t, err, waypost.ErrArgument)
+	_, err = b.leases().Hold(ctx, "l", time.Second, waypost.Owner(""))
+	fails(t, err, waypost.ErrArgument)
 	must(0, b.store.Semaphores().SetLimit(ctx, nil, "s", 0))
-	_, err := b.store.Semaphores().TryHold(ctx, "s", time.Second)
+	_, err = b.store.Semaphores().TryHold(ctx, "s", time.Second)
 	fails(t, err, waypost.ErrTimeout)
 	equal(t, err.Error(), `waypost: "s" has 0 holders of 0`)
 }

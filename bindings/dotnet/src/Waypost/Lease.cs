@@ -64,12 +64,21 @@ public sealed class Lease : IAsyncDisposable, IDisposable
     /// <summary>Before each step of the work. No I/O.</summary>
     /// <exception cref="LeaseLostException">Stop the work.</exception>
     /// <exception cref="ObjectDisposedException">It was released.</exception>
-    public void ThrowIfLost() => _handle.Check();
+    public void ThrowIfLost() => Open.Check();
 
     /// <summary>Renew it now, to its whole duration.</summary>
     /// <exception cref="LeaseLostException">Stop the work.</exception>
     public Task RenewAsync(CancellationToken cancellationToken = default) =>
-        Task.Run(_handle.Renew, cancellationToken);
+        Task.Run(() => Open.Renew(), cancellationToken);
+
+    private LeaseHandle Open
+    {
+        get
+        {
+            ObjectDisposedException.ThrowIf(_handle.IsClosed, this);
+            return _handle;
+        }
+    }
 
     internal void SetLost() => _ = _lost.CancelAsync(); // the app's callbacks run on the pool
 

@@ -201,7 +201,8 @@ public abstract class LeaseTests(Engine engine) : IDisposable
         Assert.False(lease.Lost.IsCancellationRequested);
         Assert.False(lease.IsHeld);
         Assert.Equal(TimeSpan.Zero, lease.Remaining);
-        Assert.Throws<ObjectDisposedException>(lease.ThrowIfLost);
+        Assert.Equal(typeof(Lease).FullName,
+                     Assert.Throws<ObjectDisposedException>(lease.ThrowIfLost).ObjectName);
         await Assert.ThrowsAsync<ObjectDisposedException>(() => lease.RenewAsync());
         await lease.DisposeAsync();
         lease.Dispose();
