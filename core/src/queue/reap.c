@@ -80,7 +80,7 @@ static wp_status use_group(wp__reap_op *self, wp_error **err)
     wp__op_set_textn(op, WP__P_CLAIMS, self->json.data, self->json.len);
     wp__op_set_id(op, WP__P_OWNER, &first->owner);
     wp__op_set_text(op, WP__P_REASON, reasons[first->end]);
-    self->end = first->end;
+    self->end = (int)first->end;
     wp__op_set_int(op, WP__P_STATUS,
                    first->end == ASKED ? WP_MESSAGE_CANCELLED : WP_MESSAGE_FAILED);
     wp__op_set_int(op, WP__P_ATTEMPTS, 1);
