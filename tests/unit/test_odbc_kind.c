@@ -92,6 +92,31 @@ static void test_kind_find__names__known_ones_only(void **state)
     assert_null(wp__odbc_kind_find("SQLite", "libsqlite3odbc.so"));
 }
 
+static void test_kind_takes__versions__as_new_as_needed(void **state)
+{
+    static const struct {
+        const char *dbms, *driver, *version;
+        bool taken;
+    } cases[] = {
+        {"MariaDB", "libmaodbc.so", "10.06.000000", true},
+        {"MariaDB", "libmaodbc.so", "10.6.0", true},
+        {"MariaDB", "libmaodbc.so", "10.11.000019", true},
+        {"MariaDB", "libmaodbc.so", "11.00.000000", true},
+        {"MariaDB", "libmaodbc.so", "10.05.000028", false},
+        {"MariaDB", "libmaodbc.so", "10", false},
+        {"MariaDB", "libmaodbc.so", "05.05.000068", false},
+        {"MariaDB", "libmaodbc.so", "", false},
+        {"PostgreSQL", "psqlodbcw.so", "12.0.0", true},
+        {"PostgreSQL", "psqlodbcw.so", "12", true},
+        {"PostgreSQL", "psqlodbcw.so", "11.9.9", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < WPT_COUNT(cases); i++)
+        assert_int_equal(wp__odbc_kind_takes(wp__odbc_kind_find(cases[i].dbms, cases[i].driver),
+                                             cases[i].version),
+                         cases[i].taken);
+}
+
 static void test_sqlstate__classes__tell_what_to_do(void **state)
 {
     (void)state;
@@ -130,6 +155,7 @@ int main(void)
         cmocka_unit_test(test_string_complete__psqlodbc__what_is_missing_and_no_more),
         cmocka_unit_test(test_string_betrayed__passwords__whole_and_in_parts),
         cmocka_unit_test(test_kind_find__names__known_ones_only),
+        cmocka_unit_test(test_kind_takes__versions__as_new_as_needed),
         cmocka_unit_test(test_sqlstate__classes__tell_what_to_do),
         cmocka_unit_test(test_sqlstate__read_only__passes_unless_it_is_the_apps_transaction),
     };

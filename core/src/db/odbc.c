@@ -632,11 +632,11 @@ static wp_status recognize(const wp__odbc_kind **out, SQLHDBC dbc, wp_status oth
         return wp__fail(err, WP_E_ARGUMENT, "db is not an open ODBC connection");
     if (!(*out = wp__odbc_kind_find(dbms, driver)))
         return wp__fail(err, otherwise,
-                        "the ODBC connection leads to \"%s\" by the driver \"%s\": only PostgreSQL "
-                        "by psqlodbc and MariaDB by MariaDB Connector/ODBC are known",
-                        dbms, driver);
-    if (strtol(version, NULL, 10) < (*out)->oldest)
-        return wp__fail(err, WP_E_DB, "the server is %s %s; %ld or newer is needed", dbms, version,
+                        "the ODBC connection leads to \"%s\" %s by the driver \"%s\": only "
+                        "PostgreSQL by psqlodbc and MariaDB by MariaDB Connector/ODBC are known",
+                        dbms, version, driver);
+    if (!wp__odbc_kind_takes(*out, version))
+        return wp__fail(err, WP_E_DB, "the server is %s %s; %s or newer is needed", dbms, version,
                         (*out)->oldest);
     return WP_OK;
 }

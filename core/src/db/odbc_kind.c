@@ -2,6 +2,7 @@
 #include "db/odbc_kind.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -52,19 +53,34 @@ static const wp__odbc_kind kinds[] = {
     {.dbms = "PostgreSQL",
      .driver = "psqlodbc",
      .engine = &wp__engine_postgresql,
-     .oldest = 12,
+     .oldest = "12",
      .settings = psqlodbc,
      .vanished = {"pqopt", "{fallback_application_name=waypost tcp_user_timeout=%lld}"},
      .vanished_unit_ms = 1},
     {.dbms = "MariaDB",
      .driver = "libmaodbc",
      .engine = &wp__engine_mariadb,
-     .oldest = 10,
+     .oldest = "10.6",
      .settings = maodbc,
      .vanished = {"READ_TIMEOUT", "%lld"},
      .vanished_unit_ms = 1000,
      .codes = mariadb_codes},
 };
+
+/* Versions are numbers with dots between, maybe with more behind; "10" is before "10.6". */
+bool wp__odbc_kind_takes(const wp__odbc_kind *kind, const char *version)
+{
+    const char *oldest = kind->oldest;
+    for (;;) {
+        char *rest = NULL, *oldest_rest = NULL;
+        const long number = strtol(version, &rest, 10);
+        const long needed = strtol(oldest, &oldest_rest, 10);
+        if (number != needed || *oldest_rest != '.')
+            return number >= needed;
+        oldest = oldest_rest + 1;
+        version = *rest == '.' ? rest + 1 : rest;
+    }
+}
 
 const wp__odbc_kind *wp__odbc_kind_find(const char *dbms, const char *driver)
 {

@@ -25,7 +25,7 @@ typedef struct wp__odbc_kind {
     const char *dbms;   /* SQL_DBMS_NAME */
     const char *driver; /* how SQL_DRIVER_NAME begins, whatever the case */
     const wp__engine *engine;
-    long oldest; /* major version of the server */
+    const char *oldest; /* version of the server */
     /* What its connection string needs, unless it is there. */
     const wp__odbc_setting *settings;
     /* The setting that ends a connection whose server has vanished; its value is printed with the
@@ -38,6 +38,9 @@ typedef struct wp__odbc_kind {
 
 /* The SQLSTATE that an error is treated as. */
 const char *wp__odbc_kind_sqlstate(const wp__odbc_kind *kind, const char *sqlstate, long native);
+
+/* Whether a server of this version (SQL_DBMS_VER) is as new as its kind needs it. */
+bool wp__odbc_kind_takes(const wp__odbc_kind *kind, const char *version);
 
 /* The kind that goes by these names; NULL: none that we know. */
 const wp__odbc_kind *wp__odbc_kind_find(const char *dbms, const char *driver);
