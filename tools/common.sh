@@ -22,7 +22,7 @@ build() {
 # The C files of ours: files NAME-PATTERN...
 files() {
     local dirs=()
-    for dir in core tests examples bench; do
+    for dir in core cli tests examples bench; do
         [ -d "$dir" ] && dirs+=("$dir")
     done
     find "${dirs[@]}" -name "$1" | sort

@@ -19,10 +19,9 @@ typedef struct wp__engine {
     const char *text_hint; /* how an app makes its connection send texts as UTF-8 */
     size_t name_max;       /* bytes of an object's name; 0: no limit */
     char quote;            /* around names */
-    const char
-        *home;      /* the database that statements name, lest a TEMP table hides one; NULL: none */
-    bool databases; /* names begin with the database's, lest they follow the session's */
-    bool one_by_one;  /* scripts are sent statement by statement, and each commits */
+    const char *home;      /* the database that statements name, lest TEMP tables hide ours */
+    bool databases;        /* names begin with the database's, lest they follow the session's */
+    bool one_by_one;       /* scripts are sent statement by statement, and each commits */
     bool claim_pairs; /* lists of claims are [[seq, claim number], ...]; else {seq: claim number} */
     bool settles_silently; /* connection_settle returns no row */
     bool schemas;          /* tables are in a schema; else its name is a prefix of theirs */
