@@ -271,6 +271,42 @@ static void test_hash__of_another_content__is_told_logged_and_counted(void **sta
 }
 
 /* scenario: INB-004 */
+/* proves: IBX-007 */
+static void test_hash__of_the_greatest_length__is_kept_whole(void **state)
+{
+    bed *b = *state;
+    unsigned char hash[WP_HASH_MAX];
+    wp_inbox_key *k = ib_key("src", "1"), *once = ib_key("src", "2");
+    wp_message *m = wpt_message("t", "x");
+    const wp_id owner = wpt_owner(1);
+    wp_claim *claim = NULL;
+    size_t len = 0;
+    int mismatch = -1, proceed = 0;
+    memset(hash, 0xfe, sizeof hash);
+    WPT_OK(wp_inbox_key_set_hash(k, hash, sizeof hash, NULL, WPT_ERR));
+    WPT_OK(wp_inbox_key_set_hash(once, hash, sizeof hash, NULL, WPT_ERR));
+    assert_int_equal(check_mismatch(b, k), 0);
+    assert_int_equal(check_mismatch(b, k), 0);
+    WPT_OK(wp_inbox_enqueue(NULL, NULL, &mismatch, b->store, NULL, k, m, WPT_ERR));
+    assert_int_equal(mismatch, 0);
+    WPT_OK(wp_inbox_claim(&claim, b->store, &owner, NULL, 0, 1, 1000, WPT_ERR));
+    assert_memory_equal(wp_received_hash(&len, wp_claim_at(claim, 0)), hash, sizeof hash);
+    assert_int_equal(len, sizeof hash);
+    wp_claim_free(claim);
+    bed_exec(b, "BEGIN");
+    WPT_OK(wp_inbox_once(&proceed, NULL, &mismatch, b->store, b->conn, once, WPT_ERR));
+    bed_exec(b, "COMMIT");
+    assert_int_equal(proceed, 1);
+    hash[sizeof hash - 1]++;
+    WPT_OK(wp_inbox_key_set_hash(k, hash, sizeof hash, NULL, WPT_ERR));
+    WPT_OK(wp_inbox_key_set_hash(once, hash, sizeof hash, NULL, WPT_ERR));
+    assert_int_equal(check_mismatch(b, k), 1);
+    assert_int_equal(check_mismatch(b, once), 1);
+    wp_message_free(m);
+    wp_inbox_key_free(once);
+    wp_inbox_key_free(k);
+}
+
 /* proves: IBX-008, IBX-029 */
 static void test_hash__that_an_enqueue_brings__replaces_the_one_before(void **state)
 {
@@ -802,6 +838,7 @@ int main(void)
         BED_TEST(test_consumers__of_one_message__each_process_it_once),
         BED_TEST(test_hash__of_another_content__is_told_logged_and_counted),
         BED_TEST(test_hash__that_an_enqueue_brings__replaces_the_one_before),
+        BED_TEST(test_hash__of_the_greatest_length__is_kept_whole),
         BED_TEST(test_enqueue__of_a_new_message__is_durable_and_claimable_at_once),
         BED_TEST(test_enqueue__in_the_apps_transaction__both_or_neither),
         BED_TEST(test_enqueue__of_a_seen_message__makes_it_ready),

@@ -17,7 +17,7 @@ CREATE TABLE IF NOT EXISTS {inbox} (
     headers MEDIUMTEXT,
     correlation_id VARCHAR(255),
     ordering_key VARCHAR(255),
-    hash VARCHAR(255),
+    hash VARCHAR(2048) CHARACTER SET ascii COLLATE ascii_bin,
     hash_algorithm VARCHAR(255),
     created_at BIGINT NOT NULL,
     last_seen_at BIGINT NOT NULL,

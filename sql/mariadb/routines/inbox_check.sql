@@ -4,7 +4,7 @@ CREATE OR REPLACE PROCEDURE {inbox_check}(
     IN p_source VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin,
     IN p_message_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin,
     IN p_consumer VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin,
-    IN p_hash VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin,
+    IN p_hash VARCHAR(2048) CHARACTER SET ascii COLLATE ascii_bin,
     IN p_hash_algorithm VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin,
     IN p_now BIGINT)
 MODIFIES SQL DATA

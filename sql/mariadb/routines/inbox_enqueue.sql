@@ -9,7 +9,7 @@ CREATE OR REPLACE PROCEDURE {inbox_enqueue}(
     IN p_headers LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin,
     IN p_correlation_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin,
     IN p_ordering_key VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin,
-    IN p_hash VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin,
+    IN p_hash VARCHAR(2048) CHARACTER SET ascii COLLATE ascii_bin,
     IN p_hash_algorithm VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin,
     IN p_now BIGINT,
     IN p_due_at BIGINT,
