@@ -100,7 +100,7 @@ static void test_enqueue_op__one_message__one_insert_with_its_values(void **stat
     assert_string_equal(wp_op_sql(op), "");
     assert_int_equal(wp_op_param_count(op), 0);
     assert_true(next(op));
-    assert_non_null(strstr(wp_op_sql(op), "INSERT INTO \"infra_outbox_new\""));
+    assert_non_null(strstr(wp_op_sql(op), "INSERT INTO \"main\".\"infra_outbox_new\""));
     assert_null(strchr(wp_op_sql(op), ':'));
     assert_int_equal(wp_op_returns_rows(op), 0);
     text_param_is(op, "topic", "t");
