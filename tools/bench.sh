@@ -32,7 +32,7 @@ for argument; do
 done
 
 configure bench -DCMAKE_BUILD_TYPE=Release -DWAYPOST_BUILD_BENCH=ON -DWAYPOST_BUILD_TESTS=OFF \
-    -DWAYPOST_BUILD_EXAMPLES=OFF
+    -DWAYPOST_BUILD_EXAMPLES=OFF -DWAYPOST_BUILD_CLI=OFF
 echo "bench: building"
 build bench waypost_bench >/dev/null
 tools/venv.sh

@@ -14,7 +14,7 @@ fi
 export DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_NOLOGO=1 MSBUILDDISABLENODEREUSE=1
 
 configure dotnet -DCMAKE_BUILD_TYPE=Release -DWAYPOST_BUILD_DOTNET=ON -DWAYPOST_BUILD_TESTS=OFF \
-    -DWAYPOST_BUILD_EXAMPLES=OFF
+    -DWAYPOST_BUILD_EXAMPLES=OFF -DWAYPOST_BUILD_CLI=OFF
 build dotnet waypost_net | tail -n 1
 dotnet build bindings/dotnet/Waypost.sln -c Release -v quiet --nologo
 [ "${1:-}" = --build ] && exit 0

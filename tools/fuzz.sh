@@ -17,7 +17,7 @@ targets=("$@")
 [ ${#targets[@]} -gt 0 ] || targets=(config cron rule zone)
 
 configure fuzz -DCMAKE_C_COMPILER=clang -DCMAKE_C_FLAGS_RELWITHDEBINFO="-O1 -g" -DWAYPOST_WERROR=OFF \
-    -DWAYPOST_SANITIZE=fuzzer -DWAYPOST_BUILD_EXAMPLES=OFF
+    -DWAYPOST_SANITIZE=fuzzer -DWAYPOST_BUILD_EXAMPLES=OFF -DWAYPOST_BUILD_CLI=OFF
 out=$(build fuzz "${targets[@]/#/fuzz_}") || { echo "$out"; exit 1; }
 mkdir -p build/fuzz/broken
 status=0

@@ -11,6 +11,6 @@ prefix=$PWD/build/go-prefix
 export GOTOOLCHAIN=local GOPROXY=off GOFLAGS=-tags=libsqlite3 GOCACHE=$PWD/build/gocache
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig CGO_LDFLAGS="-Wl,-rpath,$prefix/lib"
 
-configure go -DWAYPOST_BUILD_TESTS=OFF -DWAYPOST_BUILD_EXAMPLES=OFF -DCMAKE_INSTALL_LIBDIR=lib
+configure go -DWAYPOST_BUILD_TESTS=OFF -DWAYPOST_BUILD_EXAMPLES=OFF -DWAYPOST_BUILD_CLI=OFF -DCMAKE_INSTALL_LIBDIR=lib
 build go | tail -n 1
 cmake --install build/go --prefix "$prefix" >/dev/null

@@ -46,7 +46,7 @@ class BuildNative(build_ext):
         subprocess.check_call(
             ["cmake", "-S", str(ROOT), "-B", str(tree), "-G", "Ninja"]
             + ["-DCMAKE_BUILD_TYPE=Release", "-DWAYPOST_BUILD_TESTS=OFF"]
-            + ["-DWAYPOST_BUILD_EXAMPLES=OFF", "-DWAYPOST_BUILD_BENCH=OFF"]
+            + ["-DWAYPOST_BUILD_EXAMPLES=OFF", "-DWAYPOST_BUILD_CLI=OFF", "-DWAYPOST_BUILD_BENCH=OFF"]
         )
         subprocess.check_call(["cmake", "--build", str(tree), "--target", "waypost_static"])
 
