@@ -1163,13 +1163,23 @@ static void test_worker__timeout_of_a_run__is_the_jobs_and_else_the_workers(void
     runs_for(*state, "other", 3000, 0);
 }
 
-static int64_t expired_claims(bed *b)
+/* How many claims of runs are over by a clock that is ahead of the bed's, which nobody else has: nobody reaps. */
+static int64_t expired_claims(bed *b, int64_t ahead_us)
 {
+    wp_config *config = bed_config(b, NULL);
+    wp_clock *clock = NULL;
+    wp_store *store = NULL;
     wp_outbox_stats *stats = NULL;
     int64_t count;
-    WPT_OK(wp_job_run_stats_read(&stats, b->store, 0, WPT_ERR));
+    WPT_OK(wp_clock_new_manual(&clock, wp_clock_utc_us(b->clock) + ahead_us, WPT_ERR));
+    WPT_OK(wp_config_set_clock(config, clock, WPT_ERR));
+    WPT_OK(wp_store_open(&store, config, WPT_ERR));
+    WPT_OK(wp_job_run_stats_read(&stats, store, 0, WPT_ERR));
     count = wp_outbox_stats_total(stats, WP_STAT_LEASE_EXPIRED);
     wp_outbox_stats_free(stats);
+    wp_store_close(store);
+    wp_config_free(config);
+    wp_clock_free(clock);
     return count;
 }
 
@@ -1188,12 +1198,10 @@ static void test_worker__claims_of_runs__last_as_long_as_a_worker_says_for_jobs(
         wp_config_free(config);
         WPT_OK(wp_worker_handle(worker, WP_SOURCE_JOB, "t", NULL, NULL, NULL, WPT_ERR));
         WPT_OK(wp_worker_next(&delivery, worker, 60000, WPT_ERR));
-        /* the wall clock alone: renewals go by the other */
-        WPT_OK(wp_clock_jump_us(b->clock, leases[i] * 1000 - 1, WPT_ERR));
-        assert_int_equal(expired_claims(b), 0);
-        WPT_OK(wp_clock_jump_us(b->clock, 1, WPT_ERR));
-        assert_int_equal(expired_claims(b), 1);
-        WPT_OK(wp_clock_jump_us(b->clock, -leases[i] * 1000, WPT_ERR));
+        if (!b->engine->opens_new) {
+            assert_int_equal(expired_claims(b, leases[i] * 1000 - 1), 0);
+            assert_int_equal(expired_claims(b, leases[i] * 1000), 1);
+        }
         WPT_OK(wp_delivery_finish(delivery, WP_OUTCOME_DONE, NULL, 0, WPT_ERR));
         wp_delivery_free(delivery);
         WPT_OK(wp_worker_stop(NULL, worker, 60000, WPT_ERR));
