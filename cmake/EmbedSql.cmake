@@ -13,6 +13,7 @@
 #   sql/<engine>/migrations/*.sql   their text
 #   sql/<engine>/routines.txt       where there is one: the stored procedures, one name a line, and
 #   sql/<engine>/routines/*.sql     their text; queue_<name> is there once for each queue
+#   sql/<engine>/parts/<part>.sql   what routines have for a line {<part>}
 #
 # Engines that stand after a queue in queues.txt are the only ones that have it.
 #
@@ -80,6 +81,21 @@ function(waypost_sql_for_queue out text queue dir)
     string(REPLACE "{queue" "{${queue}" text "${text}")
     string(REPLACE "{name:queue" "{name:${queue}" text "${text}")
     string(REPLACE "{text:queue" "{text:${queue}" text "${text}")
+    set(${out} "${text}" PARENT_SCOPE)
+endfunction()
+
+# A routine with the parts of this directory in it.
+function(waypost_sql_with_parts out text dir)
+    file(GLOB parts ${dir}/*.sql)
+    foreach(file IN LISTS parts)
+        get_filename_component(name ${file} NAME_WE)
+        file(READ ${file} part)
+        if(NOT part MATCHES "^-- ${name}: ")
+            message(FATAL_ERROR "${file}: the first line must be '-- ${name}: <what it does>'")
+        endif()
+        string(REGEX REPLACE "^--[^\n]*\n" "" part "${part}")
+        string(REPLACE "{${name}}\n" "${part}" text "${text}")
+    endforeach()
     set(${out} "${text}" PARENT_SCOPE)
 endfunction()
 
@@ -184,6 +200,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
             string(APPEND table "\nconst wp__sql_source wp__sql_${ENGINE}_routines[] = {\n")
             foreach(name IN LISTS routines)
                 file(READ ${DIR}/${ENGINE}/routines/${name}.sql text)
+                waypost_sql_with_parts(text "${text}" ${DIR}/${ENGINE}/parts)
                 set(copies "")
                 if(name MATCHES "^queue_")
                     waypost_sql_without(without ${DIR}/statements.txt ${name})
@@ -195,6 +212,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
                     set(mine "${text}")
                     if(EXISTS ${DIR}/${ENGINE}/routines/${own}.sql)
                         file(READ ${DIR}/${ENGINE}/routines/${own}.sql mine)
+                        waypost_sql_with_parts(mine "${mine}" ${DIR}/${ENGINE}/parts)
                     endif()
                     waypost_sql_for_queue(mine "${mine}" ${queue} ${DIR}/${ENGINE})
                     waypost_sql_text(array ${own} routine_${own} "${mine}")
@@ -278,6 +296,8 @@ function(waypost_embed_sql out)
         if(EXISTS ${dir}/${engine}/routines.txt)
             set(routines ${dir}/${engine}/routines.txt)
             waypost_sql_check(routine_texts ${dir}/${engine}/routines ${routines})
+            file(GLOB parts CONFIGURE_DEPENDS ${dir}/${engine}/parts/*.sql)
+            list(APPEND routine_texts ${parts})
         endif()
         add_custom_command(
             OUTPUT ${generated}/sql_${engine}.c

@@ -89,7 +89,8 @@ func Payload[P ~string | ~[]byte](payload P) JobOption {
 // WhenOverlapping says what happens to an occurrence while another run is unfinished.
 func WhenOverlapping(overlap Overlap) JobOption { return func(j *Job) { j.Overlap = overlap } }
 
-// WhenMissed says what happens to occurrences that were missed for longer than a threshold.
+// WhenMissed says what happens to occurrences that were missed for longer than a threshold. For MisfireCatchUp,
+// which needs a number, there is CatchUp.
 func WhenMissed(misfire Misfire, threshold time.Duration) JobOption {
 	return func(j *Job) { j.Misfire, j.MisfireAfter = misfire, threshold }
 }

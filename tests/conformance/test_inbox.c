@@ -293,9 +293,9 @@ static void test_hash__of_the_greatest_length__is_kept_whole(void **state)
     assert_memory_equal(wp_received_hash(&len, wp_claim_at(claim, 0)), hash, sizeof hash);
     assert_int_equal(len, sizeof hash);
     wp_claim_free(claim);
-    bed_exec(b, "BEGIN");
+    bed_exec(b, b->engine->begin);
     WPT_OK(wp_inbox_once(&proceed, NULL, &mismatch, b->store, b->conn, once, WPT_ERR));
-    bed_exec(b, "COMMIT");
+    bed_exec(b, b->engine->commit);
     assert_int_equal(proceed, 1);
     hash[sizeof hash - 1]++;
     WPT_OK(wp_inbox_key_set_hash(k, hash, sizeof hash, NULL, WPT_ERR));

@@ -18,6 +18,7 @@ typedef struct entry {
     wp_id id;
     char *texts[TEXTS_MAX];
     int64_t numbers[NUMBERS_MAX];
+    wp__job_options options; /* of a job */
 } entry;
 
 struct wp_job_info {
@@ -162,6 +163,11 @@ static wp_status look_jobs(wp_jobs **out, wp_store *store, look_op *op, wp_error
         return wp__fail_nomem(err);
     op->shape = job_shape;
     st = look(&jobs->list, store, op, err);
+    for (size_t i = 0; st == WP_OK && i < jobs->list.count; i++) {
+        entry *e = &jobs->list.items[i];
+        const char *json = e->texts[J_OPTIONS];
+        wp__job_options_read(&e->options, json, json ? strlen(json) : 0);
+    }
     if (st == WP_OK && op->statement == WP__SQL_JOB_GET && !jobs->list.count)
         st = wp__fail(err, WP_E_NOT_FOUND, "there is no job \"%s\"", op->name);
     if (st == WP_OK)
@@ -267,10 +273,11 @@ int wp_job_info_enabled(const wp_job_info *info)
 /* What the definition had beside the schedule, or the defaults. */
 static wp__job_options job_options(const wp_job_info *info)
 {
-    const char *json = job_text(info, J_OPTIONS);
-    wp__job_options options;
-    wp__job_options_read(&options, json, json ? strlen(json) : 0);
-    return options;
+    wp__job_options defaults;
+    if (info)
+        return info->e.options;
+    wp__job_options_read(&defaults, NULL, 0);
+    return defaults;
 }
 
 wp_overlap wp_job_info_overlap(const wp_job_info *info)

@@ -10,24 +10,7 @@ BEGIN
     DECLARE v_seq BIGINT;
     DECLARE v_changes BIGINT;
     DECLARE v_state BIGINT;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        IF v_alone THEN
-            ROLLBACK;
-        ELSE
-            BEGIN
-                DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;
-                ROLLBACK TO SAVEPOINT waypost_call;
-            END;
-        END IF;
-        RESIGNAL;
-    END;
-    IF v_alone THEN
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-        START TRANSACTION;
-    ELSE
-        SAVEPOINT waypost_call;
-    END IF;
+{call_begin}
     -- As this transaction saw the message before: null where it did not.
     SELECT MAX(m.changes) INTO v_before
     FROM {inbox} AS m WHERE m.source = p_source AND m.message_id = p_message_id AND m.consumer = p_consumer;
@@ -39,9 +22,5 @@ BEGIN
         CALL {inbox_state}(v_seq, v_before IS NULL OR v_before <> v_changes, v_state);
     END IF;
     SELECT HEX(m.id), m.seq, v_state FROM {inbox} AS m WHERE m.seq = v_seq;
-    IF v_alone THEN
-        COMMIT;
-    ELSE
-        RELEASE SAVEPOINT waypost_call;
-    END IF;
+{call_end}
 END

@@ -12,34 +12,13 @@ BEGIN
     DECLARE v_due BIGINT DEFAULT COALESCE(p_due_at, COALESCE(p_now, TIMESTAMPDIFF(MICROSECOND, DATE'1970-01-01', UTC_TIMESTAMP(6))) + p_delay);
     DECLARE v_was_due BIGINT;
     DECLARE v_seq BIGINT;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        IF v_alone THEN
-            ROLLBACK;
-        ELSE
-            BEGIN
-                DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;
-                ROLLBACK TO SAVEPOINT waypost_call;
-            END;
-        END IF;
-        RESIGNAL;
-    END;
-    IF v_alone THEN
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-        START TRANSACTION;
-    ELSE
-        SAVEPOINT waypost_call;
-    END IF;
+{call_begin}
     SELECT MAX(m.due_at) INTO v_was_due FROM {inbox} AS m WHERE m.seq = p_number;
     SELECT MAX(w.seq) INTO v_seq FROM {inbox_work} AS w WHERE w.seq = p_number FOR UPDATE;
     UPDATE {inbox_work} AS w
     SET w.topic = p_topic, w.expires_at = p_expires_at,
         w.next_attempt_at = CASE WHEN w.attempt = 0 OR w.next_attempt_at = v_was_due THEN v_due ELSE GREATEST(w.next_attempt_at, v_due) END
     WHERE w.seq = v_seq;
-    IF v_alone THEN
-        COMMIT;
-    ELSE
-        RELEASE SAVEPOINT waypost_call;
-    END IF;
+{call_end}
     SELECT v_seq, v_due FROM (SELECT 1 AS one) AS o WHERE v_seq IS NOT NULL;
 END

@@ -17,24 +17,7 @@ BEGIN
     DECLARE v_changes BIGINT;
     DECLARE v_state BIGINT;
     DECLARE v_taken BOOL DEFAULT FALSE;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        IF v_alone THEN
-            ROLLBACK;
-        ELSE
-            BEGIN
-                DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;
-                ROLLBACK TO SAVEPOINT waypost_call;
-            END;
-        END IF;
-        RESIGNAL;
-    END;
-    IF v_alone THEN
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-        START TRANSACTION;
-    ELSE
-        SAVEPOINT waypost_call;
-    END IF;
+{call_begin}
     -- As this transaction saw the message before: null where it did not.
     SELECT MAX(m.changes) INTO v_before
     FROM {inbox} AS m WHERE m.source = p_source AND m.message_id = p_message_id AND m.consumer = p_consumer;
@@ -54,9 +37,5 @@ BEGIN
         END IF;
     END IF;
     SELECT HEX(m.id), m.seq, m.hash, m.hash_algorithm, v_state FROM {inbox} AS m WHERE m.seq = v_seq;
-    IF v_alone THEN
-        COMMIT;
-    ELSE
-        RELEASE SAVEPOINT waypost_call;
-    END IF;
+{call_end}
 END

@@ -9,34 +9,13 @@ BEGIN
     DECLARE v_alone BOOL DEFAULT @@in_transaction = 0 AND @@autocommit = 1;
     DECLARE v_now BIGINT DEFAULT COALESCE(p_now, TIMESTAMPDIFF(MICROSECOND, DATE'1970-01-01', UTC_TIMESTAMP(6)));
     DECLARE v_held LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        IF v_alone THEN
-            ROLLBACK;
-        ELSE
-            BEGIN
-                DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;
-                ROLLBACK TO SAVEPOINT waypost_call;
-            END;
-        END IF;
-        RESIGNAL;
-    END;
-    IF v_alone THEN
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-        START TRANSACTION;
-    ELSE
-        SAVEPOINT waypost_call;
-    END IF;
+{call_begin}
     SET STATEMENT group_concat_max_len = 1073741824 FOR
     SELECT CONCAT('[', GROUP_CONCAT('[', f.seq, ']' ORDER BY f.seq), ']') INTO v_held
     FROM JSON_TABLE(p_seqs, '$[*]' COLUMNS (seq BIGINT PATH '$')) AS s STRAIGHT_JOIN {inbox} AS m ON m.seq = s.seq STRAIGHT_JOIN {inbox_finished} AS f ON f.seq = s.seq
     WHERE (f.status = 3) = (p_status = 3) AND (p_status = 3 OR m.last_seen_at <= v_now - p_delay)
     FOR UPDATE SKIP LOCKED;
     DELETE f FROM JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {inbox_finished} AS f ON f.seq = c.seq;
-    IF v_alone THEN
-        COMMIT;
-    ELSE
-        RELEASE SAVEPOINT waypost_call;
-    END IF;
+{call_end}
     SELECT c.seq FROM JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c;
 END

@@ -8,24 +8,7 @@ MODIFIES SQL DATA
 BEGIN
     DECLARE v_alone BOOL DEFAULT @@in_transaction = 0 AND @@autocommit = 1;
     DECLARE v_now BIGINT DEFAULT COALESCE(p_now, TIMESTAMPDIFF(MICROSECOND, DATE'1970-01-01', UTC_TIMESTAMP(6)));
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        IF v_alone THEN
-            ROLLBACK;
-        ELSE
-            BEGIN
-                DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;
-                ROLLBACK TO SAVEPOINT waypost_call;
-            END;
-        END IF;
-        RESIGNAL;
-    END;
-    IF v_alone THEN
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-        START TRANSACTION;
-    ELSE
-        SAVEPOINT waypost_call;
-    END IF;
+{call_begin}
     UPDATE JSON_TABLE(p_seqs, '$[*]' COLUMNS (seq BIGINT PATH '$')) AS s STRAIGHT_JOIN {inbox} AS m ON m.seq = s.seq
     SET m.changes = m.changes + 1, m.worked = 1;
     INSERT INTO {inbox_work} (seq, topic, status, next_attempt_at, attempt, claim_number, ordering_key, expires_at, last_error)
@@ -35,9 +18,5 @@ BEGIN
     STRAIGHT_JOIN {inbox_finished} AS f ON f.seq = s.seq
     STRAIGHT_JOIN {inbox} AS m ON m.seq = s.seq
     WHERE f.status = 3 AND m.topic IS NOT NULL;
-    IF v_alone THEN
-        COMMIT;
-    ELSE
-        RELEASE SAVEPOINT waypost_call;
-    END IF;
+{call_end}
 END

@@ -15,24 +15,7 @@ BEGIN
     DECLARE v_attempt BIGINT;
     DECLARE v_claim_number BIGINT;
     DECLARE v_error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        IF v_alone THEN
-            ROLLBACK;
-        ELSE
-            BEGIN
-                DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;
-                ROLLBACK TO SAVEPOINT waypost_call;
-            END;
-        END IF;
-        RESIGNAL;
-    END;
-    IF v_alone THEN
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-        START TRANSACTION;
-    ELSE
-        SAVEPOINT waypost_call;
-    END IF;
+{call_begin}
     -- A message that never had a work row is not looked for: under REPEATABLE READ that locks others' inserts out.
     SELECT MAX(m.worked) INTO v_worked FROM {inbox} AS m WHERE m.seq = p_number;
     IF v_worked THEN
@@ -52,10 +35,6 @@ BEGIN
         WHERE f.seq = p_number;
     END IF;
     DELETE FROM {inbox_work} WHERE seq = v_seq;
-    IF v_alone THEN
-        COMMIT;
-    ELSE
-        RELEASE SAVEPOINT waypost_call;
-    END IF;
+{call_end}
     SELECT p_number FROM (SELECT 1 AS one) AS o WHERE COALESCE(v_was, 3) = 3;
 END

@@ -22,24 +22,7 @@ BEGIN
     DECLARE v_keys BIGINT DEFAULT 0;
     DECLARE v_reached VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin;
     DECLARE v_left BIGINT;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        IF v_alone THEN
-            ROLLBACK;
-        ELSE
-            BEGIN
-                DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;
-                ROLLBACK TO SAVEPOINT waypost_call;
-            END;
-        END IF;
-        RESIGNAL;
-    END;
-    IF v_alone THEN
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-        START TRANSACTION;
-    ELSE
-        SAVEPOINT waypost_call;
-    END IF;
+{call_begin}
     -- Without an ordering key: the first rows of each topic, as many as it has among the first of all topics.
     WHILE v_count > 1 AND v_at < v_count DO
         SET v_at = v_at + 1;
@@ -133,9 +116,5 @@ BEGIN
     FROM JSON_TABLE(COALESCE(v_found, '[]'), '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c
     LEFT JOIN {queue_work} AS w ON w.seq = c.seq
     LEFT JOIN {queue} AS m ON m.seq = w.seq;
-    IF v_alone THEN
-        COMMIT;
-    ELSE
-        RELEASE SAVEPOINT waypost_call;
-    END IF;
+{call_end}
 END

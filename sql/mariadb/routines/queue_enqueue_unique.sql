@@ -16,34 +16,13 @@ BEGIN
     DECLARE v_alone BOOL DEFAULT @@in_transaction = 0 AND @@autocommit = 1;
     DECLARE v_now BIGINT DEFAULT COALESCE(p_now, TIMESTAMPDIFF(MICROSECOND, DATE'1970-01-01', UTC_TIMESTAMP(6)));
     DECLARE v_taken BOOL DEFAULT FALSE;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        IF v_alone THEN
-            ROLLBACK;
-        ELSE
-            BEGIN
-                DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;
-                ROLLBACK TO SAVEPOINT waypost_call;
-            END;
-        END IF;
-        RESIGNAL;
-    END;
-    IF v_alone THEN
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-        START TRANSACTION;
-    ELSE
-        SAVEPOINT waypost_call;
-    END IF;
+{call_begin}
     BEGIN
         DECLARE CONTINUE HANDLER FOR 1062 SET v_taken = TRUE;
         INSERT INTO {queue} (id, topic, payload, headers, correlation_id, ordering_key, unique_key, created_at, due_at, expires_at)
         VALUES (UNHEX(REPLACE(p_id, '-', '')), p_topic, p_payload, p_headers, p_correlation_id, p_ordering_key, p_unique_key, v_now,
                 COALESCE(p_due_at, v_now + p_delay), p_expires_at);
     END;
-    IF v_alone THEN
-        COMMIT;
-    ELSE
-        RELEASE SAVEPOINT waypost_call;
-    END IF;
+{call_end}
     SELECT p_id FROM (SELECT 1 AS one) AS o WHERE NOT v_taken;
 END

@@ -10,24 +10,7 @@ BEGIN
     DECLARE v_owner BINARY(16) DEFAULT UNHEX(REPLACE(p_owner, '-', ''));
     DECLARE v_now BIGINT DEFAULT COALESCE(p_now, TIMESTAMPDIFF(MICROSECOND, DATE'1970-01-01', UTC_TIMESTAMP(6)));
     DECLARE v_held LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        IF v_alone THEN
-            ROLLBACK;
-        ELSE
-            BEGIN
-                DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;
-                ROLLBACK TO SAVEPOINT waypost_call;
-            END;
-        END IF;
-        RESIGNAL;
-    END;
-    IF v_alone THEN
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-        START TRANSACTION;
-    ELSE
-        SAVEPOINT waypost_call;
-    END IF;
+{call_begin}
     SET STATEMENT group_concat_max_len = 1073741824 FOR
     SELECT CONCAT('[', GROUP_CONCAT('[', w.seq, ',', w.claim_number, ']' ORDER BY w.seq), ']') INTO v_held
     FROM JSON_TABLE(p_claims, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {queue_work} AS w ON w.seq = c.seq
@@ -35,10 +18,6 @@ BEGIN
     FOR UPDATE;
     UPDATE JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {queue_work} AS w ON w.seq = c.seq
     SET w.locked_until = v_now + p_lease;
-    IF v_alone THEN
-        COMMIT;
-    ELSE
-        RELEASE SAVEPOINT waypost_call;
-    END IF;
+{call_end}
     SELECT c.seq, c.claim_number FROM JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c;
 END

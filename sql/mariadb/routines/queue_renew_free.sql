@@ -12,24 +12,7 @@ BEGIN
     DECLARE v_free LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin;
     DECLARE v_held LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin;
     DECLARE v_locked LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        IF v_alone THEN
-            ROLLBACK;
-        ELSE
-            BEGIN
-                DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;
-                ROLLBACK TO SAVEPOINT waypost_call;
-            END;
-        END IF;
-        RESIGNAL;
-    END;
-    IF v_alone THEN
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-        START TRANSACTION;
-    ELSE
-        SAVEPOINT waypost_call;
-    END IF;
+{call_begin}
     SET STATEMENT group_concat_max_len = 1073741824 FOR
     SELECT CONCAT('[', GROUP_CONCAT('[', w.seq, ',', c.claim_number, ']' ORDER BY w.seq), ']') INTO v_free
     FROM JSON_TABLE(p_claims, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {queue_work} AS w ON w.seq = c.seq
@@ -46,11 +29,7 @@ BEGIN
     FROM JSON_TABLE(p_claims, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {queue_work} AS w ON w.seq = c.seq
     WHERE w.status = 1 AND w.owner_token = v_owner AND w.claim_number = c.claim_number
       AND c.seq NOT IN (SELECT f.seq FROM JSON_TABLE(COALESCE(v_free, '[]'), '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS f);
-    IF v_alone THEN
-        COMMIT;
-    ELSE
-        RELEASE SAVEPOINT waypost_call;
-    END IF;
+{call_end}
     SELECT c.seq, c.claim_number, 1 FROM JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c
     UNION ALL
     SELECT c.seq, c.claim_number, 0 FROM JSON_TABLE(v_locked, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c;

@@ -9,24 +9,7 @@ BEGIN
     DECLARE v_now BIGINT DEFAULT COALESCE(p_now, TIMESTAMPDIFF(MICROSECOND, DATE'1970-01-01', UTC_TIMESTAMP(6)));
     DECLARE v_seq BIGINT;
     DECLARE v_claim_number BIGINT;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        IF v_alone THEN
-            ROLLBACK;
-        ELSE
-            BEGIN
-                DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;
-                ROLLBACK TO SAVEPOINT waypost_call;
-            END;
-        END IF;
-        RESIGNAL;
-    END;
-    IF v_alone THEN
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-        START TRANSACTION;
-    ELSE
-        SAVEPOINT waypost_call;
-    END IF;
+{call_begin}
     SELECT MAX(w.seq), MAX(w.claim_number) INTO v_seq, v_claim_number
     FROM {timer} AS m STRAIGHT_JOIN {timer_work} AS w ON w.seq = m.seq
     WHERE m.id = UNHEX(REPLACE(p_id, '-', '')) AND w.status <> 1 AND w.attempt = 0
@@ -35,10 +18,6 @@ BEGIN
         DELETE FROM {timer_work} WHERE seq = v_seq;
         INSERT INTO {timer_finished} (seq, status, attempt, claim_number, finished_at) VALUES (v_seq, p_status, 0, v_claim_number, v_now);
     END IF;
-    IF v_alone THEN
-        COMMIT;
-    ELSE
-        RELEASE SAVEPOINT waypost_call;
-    END IF;
+{call_end}
     SELECT v_seq FROM (SELECT 1 AS one) AS o WHERE v_seq IS NOT NULL;
 END

@@ -9,33 +9,12 @@ BEGIN
     DECLARE v_alone BOOL DEFAULT @@in_transaction = 0 AND @@autocommit = 1;
     DECLARE v_due BIGINT DEFAULT COALESCE(p_due_at, COALESCE(p_now, TIMESTAMPDIFF(MICROSECOND, DATE'1970-01-01', UTC_TIMESTAMP(6))) + p_delay);
     DECLARE v_seq BIGINT;
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        IF v_alone THEN
-            ROLLBACK;
-        ELSE
-            BEGIN
-                DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;
-                ROLLBACK TO SAVEPOINT waypost_call;
-            END;
-        END IF;
-        RESIGNAL;
-    END;
-    IF v_alone THEN
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-        START TRANSACTION;
-    ELSE
-        SAVEPOINT waypost_call;
-    END IF;
+{call_begin}
     SELECT MAX(w.seq) INTO v_seq
     FROM {timer} AS m STRAIGHT_JOIN {timer_work} AS w ON w.seq = m.seq
     WHERE m.id = UNHEX(REPLACE(p_id, '-', '')) AND w.status <> 1 AND w.attempt = 0
     FOR UPDATE;
     UPDATE {timer_work} AS w SET w.next_attempt_at = v_due WHERE w.seq = v_seq;
-    IF v_alone THEN
-        COMMIT;
-    ELSE
-        RELEASE SAVEPOINT waypost_call;
-    END IF;
+{call_end}
     SELECT v_seq, v_due FROM (SELECT 1 AS one) AS o WHERE v_seq IS NOT NULL;
 END
