@@ -127,7 +127,7 @@ typedef struct bench_side {
     void *arg;
 } bench_side;
 
-enum { BENCH_SIDES = 6, BENCH_ROUNDS = 50 };
+enum { BENCH_SIDES = 7, BENCH_ROUNDS = 50 };
 typedef struct bench_samples {
     double values[BENCH_SIDES][BENCH_ROUNDS];
     int rounds;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A peer on a database of its own: peers.js PEER URL throughput|latency COUNT
+// PEER: graphile (graphile-worker, which deletes finished jobs), graphile-kept (the same, with a trigger
+// that keeps them, as pg-boss and Waypost do) or pgboss.
 // Settings are those that its documentation, or its own benchmark, gives for throughput. Prints JSON:
 // throughput: the rates at which jobs were added and worked off; latency: the quantiles in ms, from
 // before a job is sent to the start of its handler, one at a time.
@@ -18,8 +20,20 @@ const handle = (jobs) => {
   onHandled();
 };
 
+// What its users write to keep finished jobs: one insert for each batch that is deleted.
+const keepFinished = `
+  CREATE TABLE finished (id bigint PRIMARY KEY, payload json NOT NULL, attempts smallint NOT NULL,
+                         created_at timestamptz NOT NULL, finished_at timestamptz NOT NULL DEFAULT now());
+  CREATE FUNCTION keep_finished() RETURNS trigger LANGUAGE plpgsql AS $$
+  BEGIN
+    INSERT INTO finished (id, payload, attempts, created_at) SELECT id, payload, attempts, created_at FROM gone;
+    RETURN NULL;
+  END $$;
+  CREATE TRIGGER keep_finished AFTER DELETE ON graphile_worker._private_jobs
+    REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION keep_finished();`;
+
 // Each peer: prepare, add(n) in one transaction, send one, start, await the end of what was handled, stop.
-const graphile = async () => {
+const graphile = async (keep) => {
   const { run, makeWorkerUtils } = await import("graphile-worker");
   const quiet = new (await import("graphile-worker")).Logger(() => () => {});
   const pool = new pg.Pool({ connectionString: url, max: 25 });
@@ -27,6 +41,7 @@ const graphile = async () => {
   pool.on("connect", (client) => client.on("error", (error) => console.error(error)));
   const utils = await makeWorkerUtils({ pgPool: pool, logger: quiet });
   await utils.migrate();
+  if (keep) await pool.query(keepFinished);
   let runner;
   return {
     add: (n) => utils.addJobs(Array.from({ length: n }, () => ({ identifier: "bench", payload }))),
@@ -49,7 +64,6 @@ const graphile = async () => {
         taskList: { bench: () => handle(1) },
       });
     },
-    // Finished jobs are deleted.
     left: "SELECT count(*) AS n FROM graphile_worker._private_jobs",
     stop: async () => {
       await runner?.stop();
@@ -121,7 +135,7 @@ const latency = async (queue) => {
 
 const admin = new pg.Client({ connectionString: url });
 await admin.connect();
-const queue = await { graphile, pgboss }[peer]();
+const queue = await { graphile: () => graphile(false), "graphile-kept": () => graphile(true), pgboss }[peer]();
 const result = await { throughput, latency }[mode](queue, admin);
 console.log(JSON.stringify(result));
 await queue.stop();
