@@ -112,21 +112,22 @@ static const bool checked = false;
 static int run_on(const struct CMUnitTest *tests, size_t count, bool messages)
 {
     const char *only = getenv("WAYPOST_TEST_ENGINE");
-    int failed = only ? 1 : 0; /* a name that none has */
+    bool known = !only; /* else it is a name that none has */
+    int failed = 0;
     cmocka_set_test_filter(getenv("WAYPOST_TEST_FILTER"));
     for (size_t i = 0; i < engine_count; i++) {
         if (only && strncmp(only, engines[i]->name, strlen(only)) != 0)
             continue;
+        known = true;
         if (checked && engines[i]->unchecked)
             continue;
         if (engines[i]->messages_alone && !messages)
             continue;
-        failed = only && failed == 1 && !current ? 0 : failed;
         current = engines[i];
         print_message("# %s\n", current->name);
         failed += _cmocka_run_group_tests(current->name, tests, count, NULL, NULL);
     }
-    return failed;
+    return failed + !known;
 }
 
 int bed_run(const struct CMUnitTest *tests, size_t count)

@@ -87,7 +87,7 @@ void bed_has_no(bed *b, const wp_id *id);
 /* Run the tests on each engine; the count of failures. While one works on them: WAYPOST_TEST_ENGINE names
  * the only engine, WAYPOST_TEST_FILTER is a pattern (* and ?) for the names of tests. */
 int bed_run(const struct CMUnitTest *tests, size_t count);
-/* The same for tests that need no jobs, leases and joins. */
+/* The same for tests that need no leases and joins. */
 int bed_run_messages(const struct CMUnitTest *tests, size_t count);
 #define BED_TEST(test) cmocka_unit_test_setup_teardown(test, bed_setup, bed_teardown)
 

@@ -1498,5 +1498,5 @@ int main(void)
         BED_TEST(test_worker__very_many_jobs_are_due__handles_runs_before_all_are_made),
         BED_TEST(test_output__too_long_or_no_run__is_refused),
     };
-    return bed_run(tests, WPT_COUNT(tests));
+    return bed_run_messages(tests, WPT_COUNT(tests));
 }

@@ -47,9 +47,11 @@ static wp_status delete_next(wp_op *op, wp_error **err)
     static const wp__sql_id statements[] = {WP__SQL_JOB_DROP_WORK, WP__SQL_JOB_DROP_RUNS,
                                             WP__SQL_JOB_DELETE};
     hand_op *self = (hand_op *)op;
-    const int step = self->step++;
+    int step = self->step++;
     (void)err;
     wp__op_set_text(op, WP__P_NAME, self->name);
+    if (step < 3 && !wp__op_has(op, statements[step])) /* the one before has done it */
+        step = self->step++;
     if (step < 3)
         wp__op_use(op, statements[step], step == 2 ? 1 : 0);
     else

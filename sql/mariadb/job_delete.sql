@@ -1,0 +1,2 @@
+-- job_delete: the job :name itself.
+DELETE FROM {job} WHERE name = :name RETURNING seq
