@@ -193,6 +193,7 @@ void bench_jobs(void);
 void bench_cron(void);
 void bench_pg_enqueue(void);
 void bench_pg_handlers(void);
+void bench_pg_languages(void);
 void bench_pg_latency(void);
 void bench_pg_snapshot(void);
 void bench_stores(void);

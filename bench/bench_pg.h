@@ -37,6 +37,8 @@ void bench_pg_drop(const char *url);
 bool bench_pg_heading(const char *title);
 /* Put `count` messages into a store's database and finish them all. */
 void bench_pg_load_finished(bench_db *db, size_t count);
+/* VACUUM, as autovacuum would find time to; the peers' tables get the same. */
+void bench_pg_settle(const char *url);
 /* A store on a fresh database; and the end of both. */
 void bench_pg_db_new(bench_db *db);
 void bench_pg_db_drop(bench_db *db);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* End to end in Python, .NET and Go: a program of each (handlers.py, dotnet/, go/) handles what is put
- * into a database here, beside a worker in C. */
+ * into a database here, beside a worker in C; on SQLite and on PostgreSQL. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "bench.h"
+#include "bench_pg.h"
 
 enum { MODES = 5, ARGUMENTS = 3 };
 
@@ -23,6 +23,7 @@ typedef struct language {
     size_t count; /* enough for a compiler to have its warm-up within */
     mode modes[MODES];
     const char *command[ARGUMENTS]; /* set when the options are known; ends with NULL */
+    bool server;                    /* on PostgreSQL */
 } language;
 
 static language languages[] = {
@@ -57,6 +58,27 @@ typedef struct side {
     const mode *mode;
 } side;
 
+/* A database that has all messages. */
+static void loaded(const language *l, bench_db *db)
+{
+    if (!l->server) {
+        bench_db_new(db);
+        bench_load(db, l->count);
+        return;
+    }
+    bench_pg_db_new(db);
+    bench_load(db, l->count);
+    bench_pg_settle(db->path);
+}
+
+static void drop(const language *l, bench_db *db)
+{
+    if (l->server)
+        bench_pg_db_drop(db);
+    else
+        bench_db_drop(db);
+}
+
 static double in_the_language(void *arg)
 {
     const side *self = arg;
@@ -71,10 +93,9 @@ static double in_the_language(void *arg)
     char *text;
     json_t *object;
     double rate;
-    bench_db_new(&db);
-    bench_load(&db, l->count);
+    loaded(l, &db);
     (void)snprintf(count, sizeof count, "%zu", l->count);
-    (void)snprintf(url, sizeof url, "sqlite:%s", db.path);
+    (void)snprintf(url, sizeof url, "%s%s", l->server ? "" : "sqlite:", db.path);
     while (l->command[n]) {
         arguments[n] = l->command[n];
         n++;
@@ -93,7 +114,7 @@ static double in_the_language(void *arg)
         bench_die("the worker of %s wrote: %s", l->group, text);
     json_decref(object);
     free(text);
-    bench_db_drop(&db);
+    drop(l, &db);
     return rate;
 }
 
@@ -102,11 +123,16 @@ static double in_c(void *arg)
     const language *l = arg;
     bench_db db;
     double result;
-    bench_db_new(&db);
-    bench_load(&db, l->count);
+    loaded(l, &db);
     result = bench_handle(db.store, l->count, 4, NULL);
-    bench_db_drop(&db);
+    drop(l, &db);
     return result;
+}
+
+/* Which modes: on PostgreSQL those that have an aim beside C. */
+static bool measured(const language *l, const mode *m)
+{
+    return m->name && (!l->server || m->ratio > 0);
 }
 
 static void bench_language(language *l)
@@ -114,44 +140,75 @@ static void bench_language(language *l)
     side ours[MODES];
     bench_side sides[BENCH_SIDES];
     bench_samples samples;
+    const char *group = l->server ? "postgresql languages" : l->group;
+    char name[96];
     int count = 0;
-    bench_heading(l->title);
     if (!l->command[0]) {
         bench_note(l->missing);
         return;
     }
-    bench_note("raw: a worker in C, 4 threads");
-    for (; count < MODES && l->modes[count].name; count++) {
-        ours[count] = (side){l, &l->modes[count]};
-        sides[count] = (bench_side){in_the_language, &ours[count]};
-    }
+    for (int i = 0; i < MODES; i++)
+        if (measured(l, &l->modes[i])) {
+            ours[count] = (side){l, &l->modes[i]};
+            sides[count] = (bench_side){in_the_language, &ours[count]};
+            count++;
+        }
     sides[count] = (bench_side){in_c, l};
     bench_sample(&samples, l->group, sides, count + 1, bench_opt.rounds);
     for (int i = 0; i < count; i++) {
-        const mode *m = &l->modes[i];
-        bench_report_pair(l->group, m->name, "messages/s", &samples, i, count, m->ratio);
+        const mode *m = ours[i].mode;
+        (void)snprintf(name, sizeof name, "%s%s%s", l->server ? l->group : "",
+                       l->server ? ": " : "", m->name);
+        bench_report_pair(group, name, "messages/s", &samples, i, count, m->ratio);
         if (m->rate > 0)
-            bench_report_aim(l->group, "the same, by itself", "messages/s",
+            bench_report_aim(group, "the same, by itself", "messages/s",
                              bench_samples_median(&samples, i), m->rate, 0);
     }
 }
 
-void bench_python(void)
+static void on_sqlite(language *l)
+{
+    bench_heading(l->title);
+    bench_note("raw: a worker in C, 4 threads");
+    bench_language(l);
+}
+
+/* The commands, from the options. */
+static void prepare(bool server)
 {
     languages[PYTHON].command[0] = bench_opt.python;
     languages[PYTHON].command[1] = BENCH_PYTHON_SCRIPT;
-    bench_language(&languages[PYTHON]);
+    languages[DOTNET].command[0] = bench_opt.dotnet ? "dotnet" : NULL;
+    languages[DOTNET].command[1] = bench_opt.dotnet;
+    languages[GO].command[0] = bench_opt.go;
+    for (int i = PYTHON; i <= GO; i++)
+        languages[i].server = server;
+}
+
+void bench_python(void)
+{
+    prepare(false);
+    on_sqlite(&languages[PYTHON]);
 }
 
 void bench_dotnet(void)
 {
-    languages[DOTNET].command[0] = bench_opt.dotnet ? "dotnet" : NULL;
-    languages[DOTNET].command[1] = bench_opt.dotnet;
-    bench_language(&languages[DOTNET]);
+    prepare(false);
+    on_sqlite(&languages[DOTNET]);
 }
 
 void bench_go(void)
 {
-    languages[GO].command[0] = bench_opt.go;
-    bench_language(&languages[GO]);
+    prepare(false);
+    on_sqlite(&languages[GO]);
+}
+
+void bench_pg_languages(void)
+{
+    if (!bench_pg_heading("PostgreSQL: handlers in Python, .NET and Go"))
+        return;
+    bench_note("raw: a worker in C, 4 threads");
+    prepare(true);
+    for (int i = PYTHON; i <= GO; i++)
+        bench_language(&languages[i]);
 }

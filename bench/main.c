@@ -33,6 +33,7 @@ static const struct {
     {"memory", bench_memory, "peak memory under load"},
     {"postgresql-enqueue", bench_pg_enqueue, "one by one, and 100 a transaction"},
     {"postgresql-handlers", bench_pg_handlers, "end to end; --peers: beside other job queues"},
+    {"postgresql-languages", bench_pg_languages, "workers in Python, .NET and Go, beside one in C"},
     {"postgresql-latency", bench_pg_latency, "from the commit to the handler; --peers too"},
     {"postgresql-snapshot", bench_pg_snapshot, "while an old snapshot is held"},
     {"stores", bench_stores, "200 files and 50 schemas in one worker, and 1,000 files"},

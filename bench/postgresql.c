@@ -252,8 +252,7 @@ static void enqueue(void)
 /* MANY: starting up takes all of them a tenth of a second, which shall not count. */
 enum { COUNT = 40000, MANY = 100000, THREADS = 4 };
 
-/* As autovacuum would find time to; the peers' tables get the same. */
-static void settle(const char *url)
+void bench_pg_settle(const char *url)
 {
     PGconn *pg = bench_pg_connect(url);
     bench_pg_exec(pg, "VACUUM ANALYZE");
@@ -270,7 +269,7 @@ void bench_pg_load_finished(bench_db *db, size_t count)
                       "finished_at, finished_by) SELECT seq, 2, 0, 1, next_attempt_at, 'bench' "
                       "FROM gone");
     PQfinish(pg);
-    settle(db->path);
+    bench_pg_settle(db->path);
 }
 
 static double worker(void *arg)
@@ -280,7 +279,7 @@ static double worker(void *arg)
     (void)arg;
     bench_pg_db_new(&db);
     bench_load(&db, MANY);
-    settle(db.path);
+    bench_pg_settle(db.path);
     result = bench_handle(db.store, MANY, THREADS, NULL);
     bench_pg_db_drop(&db);
     return result;
@@ -323,7 +322,7 @@ static double statements(void *arg)
     double result;
     bench_pg_db_new(&db);
     bench_load(&db, MANY);
-    settle(db.path);
+    bench_pg_settle(db.path);
     (void)pthread_barrier_init(&start, NULL, how->connections + 1);
     for (unsigned i = 0; i < how->connections; i++) {
         pullers[i] = (puller){.url = db.path, .batch = how->batch, .start = &start};

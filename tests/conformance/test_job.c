@@ -346,6 +346,25 @@ static void test_override__that_is_no_json_object__is_logged_and_changes_nothing
     wpt_log_fini(&log);
 }
 
+/* proves: JOB-018 */
+static void
+test_override__of_a_job_that_is_not_there__is_logged_when_jobs_are_registered(void **state)
+{
+    bed *b = *state;
+    wp_job *job = job_of("nightly", "@hourly");
+    const wp_job *jobs[] = {job};
+    wpt_log log;
+    reopen_with_log(b, &log,
+                    "{\"nightly\": \"@daily\", \"nigthly\": \"@daily\", \"\": \"@daily\"}");
+    WPT_OK(wp_job_register(b->store, "app", jobs, 1, WPT_ERR));
+    assert_int_equal(wpt_log_count(&log, "warning", "not there", "\"Job\":\"nightly\""), 0);
+    assert_int_equal(wpt_log_count(&log, "warning", "not there", "\"Job\":\"nigthly\""), 1);
+    assert_int_equal(wpt_log_count(&log, "warning", "not there", "\"Job\":\"\""), 1);
+    bed_reopen(b, WPT_OPTIONS(NULL, NULL));
+    wp_job_free(job);
+    wpt_log_fini(&log);
+}
+
 /* scenario: RUN-013 */
 /* proves: JOB-018 */
 static void test_override__that_is_taken_away__leaves_what_the_code_has(void **state)
@@ -1467,6 +1486,7 @@ int main(void)
         BED_TEST(test_register__again__updates_retires_and_loses_no_missed_run),
         BED_TEST(test_override__of_the_configuration__replaces_the_expression_if_it_is_valid),
         BED_TEST(test_override__that_is_no_json_object__is_logged_and_changes_nothing),
+        BED_TEST(test_override__of_a_job_that_is_not_there__is_logged_when_jobs_are_registered),
         BED_TEST(test_override__that_is_taken_away__leaves_what_the_code_has),
         BED_TEST(test_get__of_a_job__shows_what_it_was_stored_with),
         BED_TEST(test_once__in_the_future__fires_once_and_its_name_is_free_again),

@@ -752,6 +752,19 @@ static void test_poll__nothing_there__doubles_to_a_second(void **state)
 }
 
 /* proves: WRK-001 */
+static void test_poll__longest_wait_alone_is_set__no_wait_is_longer(void **state)
+{
+    ground *g = *state;
+    use_worker(g, WPT_OPTIONS("worker.reap_ms", "3600000", "worker.poll_max_ms", "20"));
+    WPT_OK(wp_worker_start(g->worker, 1, WPT_ERR));
+    polls_are(g, 2);
+    for (int i = 3; i < 8; i++) {
+        wpt_advance_ms(g->clock, 20);
+        polls_are(g, i);
+    }
+}
+
+/* proves: WRK-001 */
 static void test_poll__work_found__interval_starts_anew(void **state)
 {
     ground *g = *state;
@@ -1581,6 +1594,7 @@ int main(void)
         GROUND(test_flush__could_not_be_looked_up__is_tried_again),
         GROUND(test_counters__each_outcome__counts_rows_changed),
         GROUND(test_poll__nothing_there__doubles_to_a_second),
+        GROUND(test_poll__longest_wait_alone_is_set__no_wait_is_longer),
         GROUND(test_poll__work_found__interval_starts_anew),
         GROUND(test_poll__last_claim_was_full__fetches_again_at_once),
         GROUND(test_wake__enqueue_in_this_process__is_taken_without_a_poll),

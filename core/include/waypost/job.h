@@ -96,7 +96,7 @@ WP_API wp_status wp_job_put_in(wp_store *store, wp_conn *conn, const wp_job *job
 WP_API wp_status wp_job_put_op(wp_op **out, wp_store *store, const wp_job *job, wp_error **err);
 /** Store the jobs of one program's code: new ones are made, changed ones updated, and those that it had
  * and has no more are switched off, until they come again. One-time jobs and those that were stored by
- * wp_job_put() stay as they are.
+ * wp_job_put() stay as they are. A name in `job.cron_overrides` that no job of the store has is logged.
  * @param registrar  names the program: 1 to 255 UTF-16 code units
  * @return as wp_job_put(); where one of them is malformed, nothing is changed */
 WP_API wp_status wp_job_register(wp_store *store, const char *registrar, const wp_job *const *jobs,

@@ -110,7 +110,8 @@ const wp__property wp__properties[] = {
     {"worker.backoff_max_ms", WP__PROP_INT, AT(worker.backoff_max_ms), 1, DAY_MS, "60000", NULL,
      true, "The longest delay before a retry, in milliseconds."},
     {"worker.poll_min_ms", WP__PROP_INT, AT(worker.poll_min_ms), 1, HOUR_MS, "250", NULL, true,
-     "The shortest time between polls, in milliseconds."},
+     "The shortest time between polls, in milliseconds; `worker.poll_max_ms` where that is "
+     "shorter."},
     {"worker.poll_max_ms", WP__PROP_INT, AT(worker.poll_max_ms), 0, HOUR_MS, "0", NULL, true,
      "The longest time between polls, in milliseconds. 0: 30000 while a wake-up channel works, "
      "else 1000."},

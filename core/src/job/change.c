@@ -313,40 +313,6 @@ static wp_status run_put(wp_store *store, wp_conn *conn, put_op *op, wp_error **
     return st;
 }
 
-/* ---- overrides ---------------------------------------------------------------------------- */
-
-static void log_override(wp_store *store, const wp_job *job, const char *cause)
-{
-    WP__LOG(wp__store_log(store), WP_LOG_ERROR, "invalid override of a job's schedule",
-            WP__F_TEXT("StoreId", wp_store_id(store)), WP__F_TEXT("Job", job->name),
-            WP__F_TEXT("Exception", cause));
-}
-
-/* The expression that the configuration has for a job, checked; NULL: none that is valid. */
-static char *override_of(wp_store *store, const wp_job *job)
-{
-    const wp_config *config = wp__store_config(store);
-    const char *overrides = config->job_cron_overrides;
-    json_t *all = overrides && *overrides ? json_loads(overrides, 0, NULL) : NULL;
-    json_t *own = json_object_get(all, job->name);
-    wp_schedule *schedule = NULL;
-    wp_error *cause = NULL;
-    char *copy = NULL;
-    if (overrides && *overrides && !json_is_object(all))
-        log_override(store, job, "job.cron_overrides is no JSON object");
-    else if (own && !json_is_string(own))
-        log_override(store, job, "the override is no text");
-    else if (own &&
-             wp_schedule_new(&schedule, json_string_value(own), job->zone, config, &cause) != WP_OK)
-        log_override(store, job, wp_error_message(cause));
-    else if (own)
-        copy = wp__text_dup(json_string_value(own));
-    wp_error_free(cause);
-    wp_schedule_free(schedule);
-    json_decref(all);
-    return copy;
-}
-
 /* Check, and begin a put. put_destroy() it, also when this fails. */
 static wp_status put_init(put_op *op, wp_store *store, const wp_job *job, const char *registrar,
                           wp_error **err)
@@ -363,7 +329,7 @@ static wp_status put_init(put_op *op, wp_store *store, const wp_job *job, const 
         return wp__fail_nomem(err);
     if (!job->once) { /* the job's own is checked, also where it is not used */
         st = wp_schedule_new(&op->own_schedule, job->expression, job->zone, config, err);
-        op->own_expression = st == WP_OK ? override_of(store, job) : NULL;
+        op->own_expression = st == WP_OK ? wp__job_override(store, job) : NULL;
         if (op->own_expression) {
             wp_schedule_free(op->own_schedule);
             op->own_schedule = NULL;
@@ -556,6 +522,8 @@ wp_status wp_job_register(wp_store *store, const char *registrar, const wp_job *
         st = put(store, NULL, jobs[i], registrar, err);
     if (st == WP_OK)
         st = retire(store, registrar, jobs, count, err);
+    if (st == WP_OK)
+        wp__job_overrides_check(store);
     wp__log_pump(wp__store_log(store));
     return st;
 }

@@ -2,6 +2,7 @@
 /* Jobs' insides:
  *   job.c     a definition, and the options that go with it as JSON
  *   change.c  stores, registers, enables
+ *   override.c  expressions of the configuration instead of the code's
  *   hand.c    deletes and triggers
  *   tick.c    makes the runs that are due
  *   look.c    lists jobs and runs
@@ -60,6 +61,12 @@ typedef struct wp__new_run {
 void wp__job_use_run(wp_op *op, wp__new_run *run, int64_t job, const wp_id *job_id,
                      const wp__job_options *options, int64_t occurrence, int how,
                      const char *reason);
+
+/* The expression that the configuration has for a job, checked, malloc'ed; NULL: none that is valid, which
+ * is logged. */
+char *wp__job_override(const wp_store *store, const wp_job *job);
+/* Log the names that the configuration has expressions for and no job has. */
+void wp__job_overrides_check(wp_store *store);
 
 /* Make the runs that are due, on a connection (NULL: of the pool). *next_us gets in how long there
  * will be more to do, INT64_MAX: never. */

@@ -41,14 +41,17 @@ static void group_idle(wp__part *part, wp__group *group, int64_t now, int64_t du
 {
     const wp__worker_options *o = &group->lane->options;
     int64_t max = o->poll_max_ms * 1000;
+    int64_t min = o->poll_min_ms * 1000;
     int64_t wait;
+    if (max && max < min) /* whoever sets the longest wait alone means it */
+        min = max;
     if (max == 0)
         max = part->watching ? 30000000 : 1000000;
-    if (max < o->poll_min_ms * 1000)
-        max = o->poll_min_ms * 1000;
+    if (max < min)
+        max = min;
     wp__mutex_lock(&part->worker->mutex);
     group->hungry = false;
-    group->idle_us = group->idle_us ? group->idle_us * 2 : o->poll_min_ms * 1000;
+    group->idle_us = group->idle_us ? group->idle_us * 2 : min;
     if (group->idle_us > max)
         group->idle_us = max;
     wait = group->idle_us - (int64_t)(wp__random() % (uint64_t)(group->idle_us / 8 + 1));
