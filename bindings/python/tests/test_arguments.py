@@ -142,6 +142,31 @@ def test_numbers_and_lists_that_are_none_are_named(app: App) -> None:
             call()
 
 
+# proves: BND-004
+@pytest.mark.parametrize("wrong", [None, 5, 1.5, "x", b"x", [], object(), 2**70])
+def test_objects_that_are_others_are_named(app: App, wrong: Any) -> None:
+    worker = app.store.worker()
+    calls: List[Any] = [
+        (lambda: app.outbox.stats(finished=wrong), "finished"),
+        (lambda: worker.add_store(wrong), "store"),
+        (lambda: waypost.Store(wrong), "config"),
+    ]
+    if wrong is not None:
+        calls.append((lambda: waypost.Schedule("@hourly", config=wrong), "config"))
+        calls.append((lambda: waypost.Config().set_clock(wrong), "clock"))
+    for call, name in calls:
+        with pytest.raises(ArgumentError, match=f"^{name} must be a "):
+            call()
+
+
+# proves: BND-004
+def test_ranges_of_time_that_are_none_are_named(app: App) -> None:
+    first, last = NOW, NOW - timedelta(seconds=1)
+    for since, until in [(TOO_FAR, None), (None, TOO_FAR), (first, last)]:
+        with pytest.raises(RangeError, match="since .* until"):
+            app.outbox.dead(since=since, until=until)
+
+
 def test_base64(app: App) -> None:
     data = bytes(range(256))
     app.outbox.enqueue("a", waypost.encode_base64(data))

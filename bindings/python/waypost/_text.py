@@ -53,6 +53,12 @@ def callback(name: str, value: object) -> None:
         raise ArgumentError(f"{name} must be callable, not {type(value).__name__}")
 
 
+def instance(name: str, value: object, kind: type) -> None:
+    """One of a class of ours."""
+    if not isinstance(value, kind):
+        raise ArgumentError(f"{name} must be a {kind.__name__}, not {type(value).__name__}")
+
+
 def integer(name: str, value: object) -> int:
     """A whole number that C has room for."""
     if isinstance(value, bool) or not isinstance(value, int):

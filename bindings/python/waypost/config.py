@@ -8,7 +8,7 @@ from typing import Mapping, Optional, Union
 
 from waypost import _handle, _log
 from waypost.clock import ManualClock
-from waypost._text import to_ms
+from waypost._text import instance, to_ms
 from waypost.errors import ArgumentError
 
 #: The value of an option. Durations may be timedeltas where the key ends in `_ms`.
@@ -64,7 +64,9 @@ class Config:
 
     def set_clock(self, clock: Optional[ManualClock]) -> None:
         """Use a clock in place of the system's."""
-        self._handle.set_clock(clock._handle if clock else None)
+        if clock is not None:
+            instance("clock", clock, ManualClock)
+        self._handle.set_clock(clock._handle if clock is not None else None)
 
     def set_logger(self, logger: Optional[logging.Logger]) -> None:
         """Send the core's log to a logger; None: JSON lines on the standard error stream."""

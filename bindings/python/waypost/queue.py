@@ -21,8 +21,8 @@ from typing import (
 )
 
 from waypost import _handle, drivers
-from waypost._text import TIME_US_MAX, Duration, integer, name_text, to_ms, to_us
-from waypost.errors import ArgumentError
+from waypost._text import TIME_US_MAX, Duration, instance, integer, name_text, to_ms, to_us
+from waypost.errors import ArgumentError, RangeError
 from waypost.message import Claim, Enqueued, Info, Message, QueueStats, Received
 
 T = TypeVar("T")
@@ -161,6 +161,8 @@ class DeadLetters:
                 0 if since is None else to_us("since", since),
                 TIME_US_MAX if until is None else to_us("until", until),
             )
+            if not 0 <= times[0] <= times[1]:
+                raise RangeError(f"since {since} until {until} is no range of time from 1970 on")
         chosen = None if ids is None else item_list("ids", "UUID", ids)
         for id in chosen or ():
             if not isinstance(id, uuid.UUID):
@@ -344,6 +346,7 @@ class Queue(AllQueues):
     def stats(self, *, finished: bool = True) -> QueueStats:
         """Count by topic; without `finished`, done and failed messages are left out (they are
         counted row by row)."""
+        instance("finished", finished, bool)
         return self._handle.stats(finished)
 
 

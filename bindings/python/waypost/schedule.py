@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import List, Optional
 
 from waypost import _handle
-from waypost._text import from_us, to_us
+from waypost._text import from_us, instance, to_us
 from waypost.config import Config
 from waypost.errors import NotFoundError
 
@@ -26,6 +26,8 @@ class Schedule:
     def __init__(
         self, expression: str, zone: str = "UTC", *, config: Optional[Config] = None
     ) -> None:
+        if config is not None:
+            instance("config", config, Config)
         self._handle = _handle.Schedule(expression, zone, (config or Config())._handle)
         self._expression = expression
         self._zone = zone

@@ -26,7 +26,7 @@ from waypost.queue import AllQueues
 from waypost.timers import Timers
 from waypost._select import Selector
 from waypost.worker import Worker
-from waypost._text import Duration
+from waypost._text import Duration, instance
 
 
 _PREFIXES = (
@@ -100,6 +100,7 @@ class Store:
 
             store = waypost.Store(waypost.Config.from_env())
         """
+        instance("config", config, Config)
         try:
             handle = _handle.Store(config._handle)
         except Error as error:

@@ -31,7 +31,7 @@ from waypost._run import WAIT_MS, Manual, Run, inside, runs
 from waypost._runner import LoopThread
 from waypost._select import Selector, select_by
 from waypost._signals import StopOnSignal
-from waypost._text import Duration, integer, name_text, to_ms
+from waypost._text import Duration, instance, integer, name_text, to_ms
 from waypost.config import Config
 from waypost.delivery import Deferred, Delivery
 from waypost.job import Job
@@ -271,6 +271,9 @@ class Worker:
     def add_store(self, store: Store, id: Optional[str] = None) -> None:
         """Serve a further store, also while the worker runs. Its handlers are for all stores, and so is
         its concurrency. `id` names it, by default Store.id. StateError: it has one of that id."""
+        from waypost.store import Store
+
+        instance("store", store, Store)
         self._check_process()
         with self._lock:
             core = self._run.core if self._run else self._prepared_core()
