@@ -10,9 +10,12 @@ internal static class OnApps
 {
     private static readonly ConcurrentDictionary<Type, wp_paramstyle> Styles = new();
 
-    public static DbConnection ConnectionOf(DbTransaction transaction) =>
-        transaction.Connection ?? throw new InvalidOperationException(
+    public static DbConnection ConnectionOf(DbTransaction transaction)
+    {
+        ArgumentNullException.ThrowIfNull(transaction);
+        return transaction.Connection ?? throw new InvalidOperationException(
             "the transaction is over: it was committed, rolled back or disposed");
+    }
 
     /// <summary>In a transaction of the app's.</summary>
     public static Task<T> RunAsync<T>(

@@ -106,6 +106,19 @@ public abstract class TimerTests(Engine engine) : IDisposable
         Assert.Equal(["rolled back"], await FiredAsync());
     }
 
+    // proves: BND-004
+    [Fact]
+    public async Task A_transaction_that_is_null_is_named_and_changes_nothing()
+    {
+        await Scheduler.CreateOrUpdateJobAsync("j", "t", "@hourly");
+        foreach (Func<Task> call in new Func<Task>[] {
+                     () => Scheduler.DeleteJobAsync("j", (DbTransaction)null!),
+                     () => Scheduler.TriggerJobAsync("j", (DbTransaction)null!),
+                     () => Scheduler.RescheduleTimerAsync(WaypostStore.NewId(), Second, (DbTransaction)null!) })
+            Assert.Equal("transaction", (await Assert.ThrowsAsync<ArgumentNullException>(call)).ParamName);
+        Assert.Equal("j", (await Scheduler.GetJobAsync("j")).Name);
+    }
+
     // scenario: TIM-004
     // proves: TMR-007
     [Fact]
