@@ -15,9 +15,10 @@ static const struct command {
     {"deploy", cli_deploy, true, "deploy\n    create or upgrade the schema"},
     {"verify", cli_verify, false, "verify\n    open the store, and say what it is on"},
     {"health", cli_health, false,
-     "health [--max-age DURATION]\n    0: healthy; 4: degraded, claims whose holder is gone, or a "
-     "message that\n"
-     "    has been ready for longer; 5: unhealthy, the store cannot be read"},
+     "health [--max-age DURATION] [--limit DURATION] [--scheduler]\n"
+     "    0: healthy; 4: degraded, work is stale or overdue; 5: unhealthy, the store cannot be "
+     "read\n"
+     "    within the limit, or its schema is not what this version needs"},
     {"stats", cli_stats, false,
      "stats [--queue QUEUE] [--unfinished]\n    counts by queue and topic; without those that are "
      "finished"},

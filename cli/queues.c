@@ -103,40 +103,50 @@ int cli_stats(cli *c)
     return CLI_OK;
 }
 
+static int64_t health_value(const wp_health *health, wp_health_value value, int64_t unit)
+{
+    const int64_t found = wp_health_store_value(health, 0, value);
+    return found == WP_HEALTH_NOT_KNOWN ? 0 : found / unit;
+}
+
 /* main.c has opened the store, or said that it is unhealthy. */
 int cli_health(cli *c)
 {
-    static const char *const columns[] = {"health", "store", "ready", "oldest (s)", "stale"};
-    const int64_t max_age_ms = cli_duration_ms(c->args, "max-age", INT64_MAX);
-    int64_t ready = 0, oldest_us = 0, stale = 0;
-    cli_table *table;
-    bool degraded;
+    static const char *const columns[] = {"health",        "store",        "reason",
+                                          "ready",         "oldest (s)",   "stale",
+                                          "jobs late (s)", "latency (us)", "schema"};
+    static const int codes[] = {CLI_OK, CLI_DEGRADED, CLI_UNHEALTHY};
+    const int64_t max_age_ms = cli_duration_ms(c->args, "max-age", -1);
+    const int64_t limit_ms = cli_duration_ms(c->args, "limit", -1);
+    const bool scheduler = cli_flag(c->args, "scheduler");
+    wp_health *health = NULL;
+    wp_error *err = NULL;
+    wp_health_status status;
     cli_args_end(c->args);
-    for (size_t i = 0; i < COUNT(queues); i++) {
-        wp_outbox_stats *read = NULL;
-        wp_error *err = NULL;
-        wp_status st = queues[i].stats(&read, c->store, 0, &err);
-        int64_t age;
-        if (st != WP_OK) {
-            (void)fprintf(stderr, "waypost: unhealthy: %s\n", wp_error_message(err));
-            wp_error_free(err);
-            return CLI_UNHEALTHY;
-        }
-        ready += wp_outbox_stats_total(read, WP_STAT_READY);
-        stale += wp_outbox_stats_total(read, WP_STAT_LEASE_EXPIRED);
-        age = wp_outbox_stats_total(read, WP_STAT_OLDEST_READY_AGE_US);
-        oldest_us = age > oldest_us ? age : oldest_us;
-        wp_outbox_stats_free(read);
+    cli_check(wp_health_read(&health, c->store,
+                             scheduler ? WP_HEALTH_OF_SCHEDULER : WP_HEALTH_OF_ALL, max_age_ms,
+                             limit_ms, &err),
+              &err);
+    status = wp_health_get_status(health);
+    if (status == WP_HEALTH_UNHEALTHY)
+        (void)fprintf(stderr, "waypost: unhealthy: %s\n", wp_health_reason(health));
+    if (c->json) {
+        (void)puts(wp_health_json(health));
+    } else if (status != WP_HEALTH_UNHEALTHY) {
+        cli_table *table = cli_table_new(c, columns, COUNT(columns));
+        cli_text(table, wp_health_status_name(status));
+        cli_text(table, wp_store_id(c->store));
+        cli_text(table, wp_health_reason(health));
+        cli_int(table, health_value(health, WP_HEALTH_READY, 1));
+        cli_int(table, health_value(health, WP_HEALTH_OLDEST_US, 1000000));
+        cli_int(table, health_value(health, WP_HEALTH_STALE, 1));
+        cli_int(table, health_value(health, WP_HEALTH_JOBS_LATE_US, 1000000));
+        cli_int(table, health_value(health, WP_HEALTH_LATENCY_US, 1));
+        cli_int(table, health_value(health, WP_HEALTH_SCHEMA, 1));
+        cli_table_end_one(table);
     }
-    degraded = stale > 0 || oldest_us / 1000 > max_age_ms;
-    table = cli_table_new(c, columns, COUNT(columns));
-    cli_text(table, degraded ? "degraded" : "healthy");
-    cli_text(table, wp_store_id(c->store));
-    cli_int(table, ready);
-    cli_int(table, oldest_us / 1000000);
-    cli_int(table, stale);
-    cli_table_end_one(table);
-    return degraded ? CLI_DEGRADED : CLI_OK;
+    wp_health_free(health);
+    return codes[status];
 }
 
 /* ---- messages ----------------------------------------------------------------------------- */

@@ -248,13 +248,26 @@ class Health(Cli):
     def test_health_tells_by_its_code(self) -> None:
         self.assertIn("unhealthy", self.run_cli("health", code=5).stderr)
         self.run_cli("deploy")
-        self.assertEqual(self.read("health")["health"], "healthy")
+        self.assertEqual(self.read("health")["status"], "healthy")
         self.run_cli("enqueue", "t", "x")
-        self.sql("UPDATE infra_outbox_work SET next_attempt_at = next_attempt_at - 3600000000")
-        self.assertEqual(self.read("health")["health"], "healthy")
+        self.sql("UPDATE infra_outbox_work SET next_attempt_at = next_attempt_at - 240000000")
+        self.assertEqual(self.read("health")["status"], "healthy")
         late = self.read("health", "--max-age", "1m", code=4)
-        self.assertEqual((late["health"], late["ready"]), ("degraded", 1))
-        self.assertGreaterEqual(late["oldest (s)"], 3600)
+        self.assertEqual((late["status"], late["stores"][0]["ready"]), ("degraded", 1))
+        self.assertGreaterEqual(late["stores"][0]["oldestReadyMs"], 240000)
+        self.assertIn("outbox", late["reason"])
+        self.assertIn("degraded", self.run_cli("health", "--max-age", "1m", code=4).stdout)
+        self.assertEqual(self.read("health", "--max-age", "1m", "--scheduler")["status"], "healthy")
+        self.sql("UPDATE infra_outbox_work SET next_attempt_at = next_attempt_at - 3600000000")
+        self.assertEqual(self.read("health", code=4)["status"], "degraded")  # by health.overdue_ms
+
+    # proves: CLI-001, HLT-001
+    def test_health_of_a_scheduler_that_nobody_runs(self) -> None:
+        self.run_cli("deploy")
+        self.run_cli("jobs", "put", "minutely", "* * * * *")
+        self.sql("UPDATE infra_job SET next_due_at = next_due_at - 3600000000")
+        late = self.read("health", "--scheduler", code=4)
+        self.assertIn("its run is not made", late["reason"])
 
 
 if __name__ == "__main__":

@@ -516,6 +516,71 @@ static void test_channel__its_connection_swallowed__polls_and_later_signals_go_o
     wp_store_close(direct);
 }
 
+/* ---- health ------------------------------------------------------------------------------- */
+
+/* Whether it is so now, and says `part`. */
+static bool health_is(wp_worker *worker, wp_health_status status, const char *part)
+{
+    wp_health *health = NULL;
+    bool found;
+    MUST_OK(wp_health_read_worker(&health, worker, WP_HEALTH_OF_ALL, -1, 300, &must_err));
+    found = wp_health_get_status(health) == status && strstr(wp_health_reason(health), part);
+    wp_health_free(health);
+    return found;
+}
+
+/* proves: HLT-001 */
+static void test_health__into_a_black_hole__is_unhealthy_within_its_limit(void **state)
+{
+    net *n = *state;
+    wp_store *store = fault_store(
+        n->url, QUIET "worker.reap_ms=50 worker.lease_ms=3000 store.response_timeout_ms=2000 "
+                      "health.pump_ms=100");
+    wp_worker *worker;
+    bench b;
+    bench_init(&b);
+    worker = start_worker(store, &b, 1);
+    AWAIT(health_is(worker, WP_HEALTH_HEALTHY, ""));
+    proxy_set(n->proxy, PROXY_BLACK_HOLE);
+    AWAIT(health_is(worker, WP_HEALTH_UNHEALTHY, "did not answer within 300 ms"));
+    AWAIT(health_is(worker, WP_HEALTH_UNHEALTHY, "pump is stuck"));
+    proxy_set(n->proxy, PROXY_FORWARD);
+    AWAIT(health_is(worker, WP_HEALTH_HEALTHY, ""));
+    stop_worker(worker, &b);
+    wp_store_close(store);
+}
+
+static void ignore(void *user, wp_log_level level, const char *message, const char *fields)
+{
+    (void)user, (void)level, (void)message, (void)fields;
+}
+
+static void note_end(void *user)
+{
+    atomic_store((atomic_bool *)user, true);
+}
+
+/* Who gave up waiting may close the store: the thread that still waits has it until it hears something. */
+static void test_health__given_up_and_the_store_closed__ends_by_itself(void **state)
+{
+    net *n = *state;
+    wp_config *config = fault_config(n->url, QUIET "store.response_timeout_ms=500");
+    wp_store *store = NULL;
+    wp_health *health = NULL;
+    atomic_bool ended = false;
+    MUST_OK(wp_config_set_log(config, ignore, &ended, note_end, &must_err));
+    MUST_OK(wp_store_open(&store, config, &must_err));
+    wp_config_free(config);
+    proxy_set(n->proxy, PROXY_BLACK_HOLE);
+    for (int i = 0; i < 2; i++) { /* the second one joins the first */
+        MUST_OK(wp_health_read(&health, store, WP_HEALTH_OF_ALL, -1, 1 - i, &must_err));
+        assert_int_equal(wp_health_get_status(health), WP_HEALTH_UNHEALTHY);
+        wp_health_free(health);
+    }
+    wp_store_close(store);
+    AWAIT(atomic_load(&ended));
+}
+
 static int suite(void)
 {
     const struct CMUnitTest tests[] = {
@@ -541,6 +606,8 @@ static int suite(void)
         WITH_NET(test_stop__while_all_is_swallowed__returns_with_what_was_given_up),
         WITH_NET(test_close__while_a_signal_is_swallowed__returns),
         WITH_NET(test_channel__its_connection_swallowed__polls_and_later_signals_go_on),
+        WITH_NET(test_health__into_a_black_hole__is_unhealthy_within_its_limit),
+        WITH_NET(test_health__given_up_and_the_store_closed__ends_by_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

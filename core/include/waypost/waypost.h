@@ -9,6 +9,7 @@
 #include <waypost/base.h>
 #include <waypost/config.h>
 #include <waypost/dead.h>
+#include <waypost/health.h>
 #include <waypost/inbox.h>
 #include <waypost/job.h>
 #include <waypost/join.h>

@@ -152,6 +152,33 @@ const wp__property wp__properties[] = {
      "The longest time between two tries to acquire a lease that is waited for, in milliseconds."},
     {"lease.keep_ms", WP__PROP_INT, AT(lease_keep_ms), 0, 31536000000, "3600000", NULL, false,
      "How long leases that nobody holds any more stay in the database, in milliseconds."},
+    {"health.overdue_ms", WP__PROP_INT, AT(health_overdue_ms), 0, CENTURY_MS, "300000", NULL, false,
+     "Health is degraded while a message has been ready for longer, or a job has been due for "
+     "longer "
+     "and its run is not made, in milliseconds. 0: never."},
+    {"health.timeout_ms", WP__PROP_INT, AT(health_timeout_ms), 1, HOUR_MS, "3000", NULL, false,
+     "How long health waits for a database, in milliseconds. One that has not answered by then is "
+     "not "
+     "reachable."},
+    {"health.pump_ms", WP__PROP_INT, AT(health_pump_ms), 1, DAY_MS, "15000", NULL, false,
+     "A worker is unhealthy while its pump, the thread that claims and writes outcomes, is late by "
+     "more, in milliseconds."},
+    {"health.handler_ms", WP__PROP_INT, AT(health_handler_ms), 0, CENTURY_MS, "600000", NULL, false,
+     "Health is degraded while messages wait and each handler has been at its message for longer, "
+     "in "
+     "milliseconds. 0: never."},
+    {"health.clock_ms", WP__PROP_INT, AT(health_clock_ms), 0, CENTURY_MS, "10000", NULL, false,
+     "Health is degraded while the database's clock and the host's differ by more, in "
+     "milliseconds. "
+     "0: never."},
+    {"health.snapshot_ms", WP__PROP_INT, AT(health_snapshot_ms), 0, CENTURY_MS, "3600000", NULL,
+     false,
+     "Health is degraded while a transaction on a PostgreSQL database has held its snapshot for "
+     "longer, in milliseconds: what was finished since cannot be vacuumed. 0: never."},
+    {"health.wal_mib", WP__PROP_INT, AT(health_wal_mib), 0, 1000000000, "1024", NULL, false,
+     "Health is degraded while SQLite's write-ahead log is larger, in MiB. 0: never."},
+    {"health.free_mib", WP__PROP_INT, AT(health_free_mib), 0, 1000000000, "100", NULL, false,
+     "Health is degraded while the disk of a SQLite file has less space, in MiB. 0: never."},
 };
 
 const size_t wp__property_count = sizeof wp__properties / sizeof wp__properties[0];

@@ -69,6 +69,15 @@ struct wp_config {
     int64_t lease_poll_ms; /* lease.poll_max_ms */
     int64_t lease_keep_ms;
 
+    int64_t health_overdue_ms;
+    int64_t health_timeout_ms;
+    int64_t health_pump_ms;
+    int64_t health_handler_ms;
+    int64_t health_clock_ms;
+    int64_t health_snapshot_ms;
+    int64_t health_wal_mib;
+    int64_t health_free_mib;
+
     wp__log_sink *log_sink; /* of wp_config_set_log(); NULL: JSON lines on stderr */
     wp_clock *clock;        /* NULL: the system's */
 };

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
+#include "base/buf.h"
 #include "base/text.h"
 #include "base/thread.h"
 
@@ -32,6 +34,26 @@ bool wp__file_has_folder(const char *path)
     found = !folder || wp__file_look(folder) == WP__FILE_DIRECTORY;
     free(folder);
     return found;
+}
+
+int64_t wp__file_size(const char *path, const char *suffix)
+{
+    struct stat info;
+    wp__buf name = {0};
+    int64_t size = -1;
+    wp__buf_fmt(&name, "%s%s", path, suffix);
+    if (!name.failed && stat(name.data, &info) == 0)
+        size = info.st_size;
+    wp__buf_free(&name);
+    return size;
+}
+
+int64_t wp__file_free_bytes(const char *path)
+{
+    struct statvfs info;
+    if (statvfs(path, &info) != 0)
+        return -1;
+    return (int64_t)info.f_bavail * (int64_t)info.f_frsize;
 }
 
 wp_status wp__file_read(char **out, size_t *len, const char *path, size_t max, wp_error **err)

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -19,6 +20,11 @@ typedef enum wp__file_kind {
 wp__file_kind wp__file_look(const char *path);
 /* Whether the directory that `path` is in, or would be, is there. */
 bool wp__file_has_folder(const char *path);
+
+/* How many bytes the file named `path` and `suffix` has, and how many are free where `path` is; -1: that
+ * cannot be found out. */
+int64_t wp__file_size(const char *path, const char *suffix);
+int64_t wp__file_free_bytes(const char *path);
 
 /* The whole of a file that the configuration led to; *out is the caller's: free().
  * WP_E_CONFIG: it cannot be read, or has more than `max` bytes. */

@@ -290,7 +290,7 @@ wp_status wp__migrate_deploy(wp_conn *conn, wp_error **err)
     return st;
 }
 
-wp_status wp__migrate_verify(wp_conn *conn, wp_error **err)
+wp_status wp__migrate_verify(int64_t *newest, wp_conn *conn, wp_error **err)
 {
     const wp__sql_source *lacks;
     applied_set applied = 0;
@@ -309,5 +309,8 @@ wp_status wp__migrate_verify(wp_conn *conn, wp_error **err)
                         "the Waypost schema \"%s\" lacks migration %s, which this library needs: "
                         "deploy it with the deploy call or the option store.deploy",
                         wp__store_names(conn->store)->schema, lacks->name);
+    for (int64_t number = 1; newest && number < 64; number++)
+        if (applied >> number & 1)
+            *newest = number;
     return WP_OK;
 }

@@ -13,6 +13,12 @@
 #include "base/text.h"
 #include "base/thread.h"
 
+/* Made when it is needed first. */
+typedef struct wp__made {
+    void *it;
+    void (*destroy)(void *it);
+} wp__made;
+
 struct wp_store {
     atomic_int refs;
     int64_t pid;
@@ -36,9 +42,9 @@ struct wp_store {
     char channel[32];
     atomic_bool unprepared; /* statements are not prepared any more */
     _Atomic int64_t counters[WP__STORE_COUNTERS];
-    wp__mutex leases_mutex;
-    void *leases;
-    void (*leases_destroy)(void *leases);
+    wp__mutex made_mutex; /* of all that is made when it is needed first */
+    wp__made leases;
+    wp__made probes;
 };
 
 wp_status wp__store_check(const wp_store *store, wp_error **err)
@@ -67,6 +73,13 @@ wp_store *wp__store_ref(wp_store *store)
     return store;
 }
 
+static void unmake(wp__made *made)
+{
+    if (made->it)
+        made->destroy(made->it);
+    made->it = NULL;
+}
+
 void wp__store_unref(wp_store *store)
 {
     if (!store || atomic_fetch_sub_explicit(&store->refs, 1, memory_order_acq_rel) != 1)
@@ -75,9 +88,8 @@ void wp__store_unref(wp_store *store)
      * its locks, the log's and SQLite's too, and nobody is left to open them. */
     if (store->pid != wp__process_id())
         return;
-    if (store->leases)
-        store->leases_destroy(store->leases);
-    store->leases = NULL;
+    unmake(&store->leases);
+    unmake(&store->probes);
     if (wp__signaller_end(&store->signaller))
         wp__store_destroy(store);
     /* else its thread hangs in the database, and does it when it comes out */
@@ -85,7 +97,7 @@ void wp__store_unref(wp_store *store)
 
 void wp__store_destroy(wp_store *store)
 {
-    wp__mutex_destroy(&store->leases_mutex);
+    wp__mutex_destroy(&store->made_mutex);
     wp__signaller_destroy(&store->signaller);
     wp__pool_destroy(&store->pool);
     wp__conn_close(store->anchor);
@@ -212,17 +224,31 @@ void wp__store_notify(wp_store *store, const wp__listener *except)
     wp__mutex_unlock(&store->listen_mutex);
 }
 
+static wp_status get_made(void **out, wp__made *made, wp_store *store,
+                          wp_status (*make)(void **out, wp_store *store, wp_error **err),
+                          void (*destroy)(void *it), wp_error **err)
+{
+    wp_status st = WP_OK;
+    wp__mutex_lock(&store->made_mutex);
+    if (!made->it && make && (st = make(&made->it, store, err)) == WP_OK)
+        made->destroy = destroy;
+    *out = made->it;
+    wp__mutex_unlock(&store->made_mutex);
+    return st;
+}
+
 wp_status wp__store_leases(void **out, wp_store *store,
                            wp_status (*make)(void **out, wp_store *store, wp_error **err),
                            void (*destroy)(void *leases), wp_error **err)
 {
-    wp_status st = WP_OK;
-    wp__mutex_lock(&store->leases_mutex);
-    if (!store->leases && make && (st = make(&store->leases, store, err)) == WP_OK)
-        store->leases_destroy = destroy;
-    *out = store->leases;
-    wp__mutex_unlock(&store->leases_mutex);
-    return st;
+    return get_made(out, &store->leases, store, make, destroy, err);
+}
+
+wp_status wp__store_probes(void **out, wp_store *store,
+                           wp_status (*make)(void **out, wp_store *store, wp_error **err),
+                           void (*destroy)(void *probes), wp_error **err)
+{
+    return get_made(out, &store->probes, store, make, destroy, err);
 }
 
 bool wp__store_prepares(const wp_store *store)
@@ -390,7 +416,7 @@ static wp_status store_new(wp_store **out, const wp_config *config, wp_error **e
     store->pid = wp__process_id();
     atomic_init(&store->refs, 1);
     wp__mutex_init(&store->listen_mutex);
-    wp__mutex_init(&store->leases_mutex);
+    wp__mutex_init(&store->made_mutex);
     wp__signaller_init(&store->signaller);
     wp__pool_init(&store->pool, config->pool_size);
     if ((st = wp__config_copy(&store->config, config, err)) != WP_OK ||
@@ -457,7 +483,7 @@ static wp_status store_open(wp_store **out, const wp_config *config, bool deploy
         goto done;
     if (deploy && (st = wp__migrate_deploy(conn, err)) != WP_OK)
         goto done;
-    if ((st = wp__migrate_verify(conn, err)) != WP_OK)
+    if ((st = wp__migrate_verify(NULL, conn, err)) != WP_OK)
         goto done;
     if (store->memory) {
         store->anchor = conn;

@@ -54,6 +54,10 @@ int64_t wp__store_counted(const wp_store *store, int counter);
 wp_status wp__store_leases(void **out, wp_store *store,
                            wp_status (*make)(void **out, wp_store *store, wp_error **err),
                            void (*destroy)(void *leases), wp_error **err);
+/* The same for what those share who look at its health. */
+wp_status wp__store_probes(void **out, wp_store *store,
+                           wp_status (*make)(void **out, wp_store *store, wp_error **err),
+                           void (*destroy)(void *probes), wp_error **err);
 
 /* Take a connection, opening one if fewer than `store.pool_size` are out, else waiting for one; and
  * give it back. */
@@ -113,8 +117,9 @@ wp__pool *wp__store_pool(wp_store *store);
 
 /* Bring the schema up to date. */
 wp_status wp__migrate_deploy(wp_conn *conn, wp_error **err);
-/* WP_E_SCHEMA: missing, or older than this library. */
-wp_status wp__migrate_verify(wp_conn *conn, wp_error **err);
+/* WP_E_SCHEMA: missing, or older than this library. *newest (may be NULL) gets the number of the newest
+ * migration that was applied. */
+wp_status wp__migrate_verify(int64_t *newest, wp_conn *conn, wp_error **err);
 
 /* ---- the SQLite driver (sqlite.c) ---- */
 

@@ -426,8 +426,8 @@ static void when_rewind(wp_op *op)
     ((when_op *)op)->step = 0;
 }
 
-static wp_status when_due(int64_t *in_us, bool *ahead, wp_store *store, wp_conn *conn,
-                          wp_error **err)
+wp_status wp__job_when_due(int64_t *in_us, bool *ahead, wp_store *store, wp_conn *conn,
+                           wp_error **err)
 {
     static const wp__op_class cls = {
         .next = when_next, .row = when_row, .rewind = when_rewind, .single = true};
@@ -505,10 +505,10 @@ wp_status wp__job_tick(size_t *made, int64_t *next_us, wp_store *store, wp_conn 
 {
     ticking t = {.after_us = INT64_MIN, .after_seq = -1};
     bool ahead = false;
-    wp_status st = when_due(next_us, &ahead, store, conn, err);
+    wp_status st = wp__job_when_due(next_us, &ahead, store, conn, err);
     *made = 0;
     if (st == WP_OK && ahead && (st = page(made, &t, true, store, conn, err)) == WP_OK)
-        st = when_due(next_us, &ahead, store, conn, err);
+        st = wp__job_when_due(next_us, &ahead, store, conn, err);
     while (st == WP_OK && *next_us <= 0 && !t.moved) {
         st = page(made, &t, false, store, conn, err);
         if (st != WP_OK || !(t.moved || !t.stuck || t.full)) {
@@ -516,7 +516,7 @@ wp_status wp__job_tick(size_t *made, int64_t *next_us, wp_store *store, wp_conn 
             *next_us = STUCK_US;
             return st;
         }
-        st = when_due(next_us, &ahead, store, conn, err);
+        st = wp__job_when_due(next_us, &ahead, store, conn, err);
     }
     return st;
 }

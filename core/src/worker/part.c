@@ -131,6 +131,7 @@ wp_status wp__part_start(wp__part *part, wp_error **err)
     wp__part_ref(part);
     part->pump_running = true;
     part->state = WP__RUNNING;
+    atomic_store(&part->pump_due_at, wp__worker_now(worker));
     st = wp__thread_start(&part->pump_thread, "waypost-pump", wp__pump_main, part, err);
     if (st != WP_OK) {
         part->pump_running = false;

@@ -449,6 +449,7 @@ static void sleep_until(wp__part *part, int64_t deadline)
 {
     int64_t now = wp__worker_now(part->worker);
     unsigned woke = 0;
+    atomic_store_explicit(&part->pump_due_at, deadline, memory_order_relaxed);
     /* A signal that came in with the answer to a statement has been read: the socket tells of it no more. */
     bool heard = part->listens && hear(part, now);
     if (part->pump_conn && part->pump_conn->broken)
@@ -516,6 +517,7 @@ static void give_up_rest(wp__part *part)
 /* Errors are real, also under a clock that only a test moves. */
 static void wait_after_error(wp__part *part)
 {
+    atomic_store_explicit(&part->pump_due_at, part->error_until, memory_order_relaxed);
     if (!wp__clock_is_manual(part->worker->clock)) {
         (void)wp__waiter_wait(part->waiter, part->error_until);
     } else {
@@ -533,6 +535,7 @@ void *wp__pump_main(void *arg)
         int64_t deadline = 0;
         int64_t now = wp__worker_now(part->worker);
         bool did = false;
+        atomic_store_explicit(&part->pump_due_at, now, memory_order_relaxed);
         take_hint(part, now);
         if (now < part->error_until) {
             wait_after_error(part);

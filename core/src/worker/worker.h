@@ -14,6 +14,7 @@
  *   cleaning.c  what was finished long ago
  *   jobs.c      makes the runs of jobs that are due
  *   recover.c   claims whose connection died before they were known
+ *   vitals.c    what it says of itself
  *   keeper.c    the other database thread, while something is held: renews leases, enforces timeouts
  *   delivery.c  one message on its way
  *   dispatch.c  hands deliveries to host threads, runs handlers
@@ -328,6 +329,8 @@ struct wp__part {
     bool worked;      /* since the last tidy */
 
     int64_t keeper_clock_offset; /* the keeper's own */
+
+    _Atomic int64_t pump_due_at; /* elapsed time at which the pump begins its round, or means to */
 };
 
 wp_worker *wp__worker_ref(wp_worker *worker);
