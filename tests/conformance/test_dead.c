@@ -1099,11 +1099,9 @@ int main(void)
         BED_TEST(test_cleanup__of_a_message_that_arrives_meanwhile__keeps_it),
         BED_TEST(test_cleanup__after_the_clock_was_ahead__goes_on_behind_that),
         BED_TEST(test_cleanup__of_more_than_a_batch__removes_all_of_it),
-    };
-    const struct CMUnitTest with_leases[] = {
         BED_TEST(test_worker__cleans_up_what_was_done_long_ago),
         BED_TEST(test_worker__with_much_to_clean_up__takes_one_page_after_the_other),
         BED_TEST(test_worker__while_another_one_cleans_up__leaves_it_to_that),
     };
-    return bed_run_messages(tests, WPT_COUNT(tests)) + bed_run(with_leases, WPT_COUNT(with_leases));
+    return bed_run_messages(tests, WPT_COUNT(tests));
 }

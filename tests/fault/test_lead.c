@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processes that want to lead, while the leader is killed or stopped: one works at a time. */
 #include "fault.h"
+#include "support/wpt_mariadb.h"
 #include "support/wpt_pg.h"
 
 #include <fcntl.h>
@@ -150,11 +151,23 @@ static void test_lead__leaders_die_and_stall_on_postgresql__one_works_at_a_time(
     wpt_pg_release();
 }
 
+/* proves: LSE-004, LSE-005 */
+static void test_lead__leaders_die_and_stall_on_mariadb__one_works_at_a_time(void **state)
+{
+    place *p = *state;
+    char url[256];
+    wpt_mariadb_name(url, sizeof url, "lead");
+    (void)wpt_mariadb_create(url, sizeof url, NULL);
+    rule(place_file(p->path, ".history"), url);
+    wpt_mariadb_release();
+}
+
 static int suite(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_PLACE(test_lead__leaders_die_and_stall_on_sqlite__one_works_at_a_time),
         WITH_PLACE(test_lead__leaders_die_and_stall_on_postgresql__one_works_at_a_time),
+        WITH_PLACE(test_lead__leaders_die_and_stall_on_mariadb__one_works_at_a_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

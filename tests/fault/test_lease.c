@@ -4,6 +4,7 @@
 
 #include "base/thread.h"
 #include "support/proxy.h"
+#include "support/wpt_mariadb.h"
 #include "support/wpt_pg.h"
 
 #include <fcntl.h>
@@ -240,6 +241,18 @@ test_leases__processes_are_killed_on_postgresql__never_two_holders_and_fences_ri
     wpt_pg_release();
 }
 
+/* proves: LSE-001..004, LSE-008, SEM-001 */
+static void
+test_leases__processes_are_killed_on_mariadb__never_two_holders_and_fences_rise(void **state)
+{
+    place *p = *state;
+    char url[256];
+    wpt_mariadb_name(url, sizeof url, "lease");
+    (void)wpt_mariadb_create(url, sizeof url, NULL);
+    fight(place_file(p->path, ".history"), url);
+    wpt_mariadb_release();
+}
+
 /* ---- connections -------------------------------------------------------------------------- */
 
 /* proves: LSE-005 */
@@ -386,6 +399,199 @@ test_semaphore__slots_expire_while_two_transactions_ask__neither_is_a_victim(voi
     wpt_pg_release();
 }
 
+/* ---- MariaDB ------------------------------------------------------------------------------ */
+
+typedef struct maria {
+    char url[256];
+    SQLHDBC dbc;
+    wp_store *store;
+} maria;
+
+static maria maria_open(const char *options)
+{
+    maria m;
+    wp_config *config = fault_config("", options);
+    wpt_mariadb_name(m.url, sizeof m.url, "lease");
+    m.dbc = wpt_mariadb_create(m.url, sizeof m.url, NULL);
+    MUST_OK(wp_config_set(config, "store.url", m.url, &must_err));
+    MUST_OK(wp_config_set(config, "store.deploy", "true", &must_err));
+    MUST_OK(wp_store_open(&m.store, config, &must_err));
+    wp_config_free(config);
+    return m;
+}
+
+static void maria_close(maria *m)
+{
+    wp_store_close(m->store);
+    wpt_mariadb_release();
+}
+
+/* An app's connection in a transaction that has looked at the table already. */
+static SQLHDBC maria_app(const maria *m, wp_conn **conn, const char *isolation)
+{
+    SQLHDBC dbc = wpt_mariadb_connect(m->url);
+    char sql[96];
+    (void)snprintf(sql, sizeof sql, "SET SESSION TRANSACTION ISOLATION LEVEL %s", isolation);
+    wpt_odbc_exec(dbc, sql);
+    MUST_OK(wp_conn_borrow_odbc(conn, m->store, dbc, &must_err));
+    wpt_odbc_exec(dbc, "BEGIN");
+    (void)wpt_odbc_number(dbc, "SELECT COUNT(*) FROM infra_migration");
+    return dbc;
+}
+
+static int64_t ask(wp_store *store, wp_conn *conn, wp_lease_kind kind, const char *name,
+                   const char *owner)
+{
+    wp_lease_info *info = NULL;
+    int64_t fence;
+    MUST_OK(wp_lease_acquire(&info, store, conn, kind, name, owner, 10000, &must_err));
+    fence = wp_lease_info_granted(info) ? wp_lease_info_fence(info) : 0;
+    wp_lease_info_free(info);
+    return fence;
+}
+
+static void await_renewal(wp_store *store)
+{
+    const int64_t renewed = wp_lease_counter_read(store, WP_LEASE_COUNTER_RENEWED);
+    AWAIT(wp_lease_counter_read(store, WP_LEASE_COUNTER_RENEWED) > renewed);
+}
+
+/* proves: LSE-005 */
+static void
+test_keeper__on_mariadb_its_connection_dies_or_hangs__connects_anew_and_renews(void **state)
+{
+    maria m = maria_open("lease.renew_percent=10 store.response_timeout_ms=2000");
+    SQLHDBC other = wpt_mariadb_connect(m.url);
+    wp_lease *lease = NULL, *second = NULL;
+    int64_t errors;
+    (void)state;
+    MUST_OK(
+        wp_lease_hold(&lease, NULL, m.store, WP_LEASE_EXCLUSIVE, "n", NULL, 10000, 0, &must_err));
+    await_renewal(m.store);
+    for (int64_t id = 0; id != INT64_MAX;) {
+        char sql[160];
+        (void)snprintf(sql, sizeof sql,
+                       "SELECT COALESCE(MIN(id), 9223372036854775807) FROM"
+                       " information_schema.processlist WHERE db = DATABASE() AND id > %" PRId64,
+                       id);
+        id = wpt_odbc_number(m.dbc, sql);
+        if (id == INT64_MAX || id == wpt_odbc_number(m.dbc, "SELECT CONNECTION_ID()") ||
+            id == wpt_odbc_number(other, "SELECT CONNECTION_ID()"))
+            continue;
+        (void)snprintf(sql, sizeof sql, "KILL %" PRId64, id);
+        wpt_odbc_exec(m.dbc, sql);
+    }
+    await_renewal(m.store);
+    MUST_OK(wp_lease_check(lease, &must_err));
+    /* a row that is locked holds up no other lease, nor does cleaning wait for it */
+    MUST_OK(
+        wp_lease_hold(&second, NULL, m.store, WP_LEASE_EXCLUSIVE, "m", NULL, 10000, 0, &must_err));
+    wpt_odbc_exec(other, "BEGIN");
+    wpt_odbc_exec(other, "SELECT * FROM infra_lease WHERE name = 'n' FOR UPDATE");
+    MUST(wp_lease_renew_now(lease, NULL) == WP_E_UNAVAILABLE);
+    await_renewal(m.store);
+    MUST_OK(wp_lease_renew_now(second, &must_err));
+    MUST_OK(wp_lease_cleanup(NULL, m.store, 0, &must_err));
+    MUST_OK(wp_lease_check(lease, &must_err));
+    wpt_odbc_exec(other, "COMMIT");
+    wp_lease_free(second);
+    /* no answer comes: the call is given up in time */
+    wpt_odbc_exec(other, "LOCK TABLES infra_lease WRITE");
+    errors = wp_lease_counter_read(m.store, WP_LEASE_COUNTER_ERRORS);
+    AWAIT(wp_lease_counter_read(m.store, WP_LEASE_COUNTER_ERRORS) > errors);
+    MUST_OK(wp_lease_check(lease, &must_err));
+    wpt_odbc_exec(other, "UNLOCK TABLES");
+    await_renewal(m.store);
+    MUST_OK(wp_lease_check(lease, &must_err));
+    wp_lease_free(lease);
+    wpt_odbc_close(other);
+    maria_close(&m);
+}
+
+/* Apps' transactions of every kind are refused without keeping the holder from its renewals, and take names that
+ * nobody had before beside each other, until they end. */
+/* proves: LSE-001, LSE-002, SEM-001 */
+static void test_acquire__in_apps_transactions_on_mariadb__block_nobody_else(void **state)
+{
+    static const char *const levels[] = {"READ COMMITTED", "REPEATABLE READ"};
+    maria m = maria_open("");
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char names[6][8];
+        wp_lease *lease = NULL, *slot = NULL;
+        wp_conn *conns[2];
+        SQLHDBC dbcs[2];
+        for (int k = 0; k < 6; k++)
+            (void)snprintf(names[k], sizeof names[k], "%c%d", 'a' + k, i);
+        for (int k = 2; k < 6; k++)
+            MUST_OK(wp_semaphore_set_limit(m.store, NULL, names[k], 1, &must_err));
+        MUST_OK(wp_lease_hold(&lease, NULL, m.store, WP_LEASE_EXCLUSIVE, names[0], NULL, 10000, 0,
+                              &must_err));
+        MUST_OK(wp_lease_hold(&slot, NULL, m.store, WP_LEASE_SHARED, names[2], NULL, 10000, 0,
+                              &must_err));
+        for (int k = 0; k < 2; k++)
+            dbcs[k] = maria_app(&m, &conns[k], levels[i]);
+        MUST(ask(m.store, conns[0], WP_LEASE_EXCLUSIVE, names[0], "x") == 0);
+        MUST(ask(m.store, conns[0], WP_LEASE_SHARED, names[2], "x") == 0);
+        MUST_OK(wp_lease_renew_now(lease, &must_err));
+        MUST_OK(wp_lease_renew_now(slot, &must_err));
+        for (int k = 0; k < 2; k++) {
+            MUST(ask(m.store, conns[k], WP_LEASE_EXCLUSIVE, names[4 + k], "x") > 0);
+            MUST(ask(m.store, conns[k], WP_LEASE_SHARED, names[4 + k], "x") > 0);
+        }
+        MUST(ask(m.store, NULL, WP_LEASE_EXCLUSIVE, names[1], "y") > 0);
+        MUST(ask(m.store, NULL, WP_LEASE_SHARED, names[3], "y") > 0);
+        MUST_OK(wp_lease_renew_now(lease, &must_err));
+        MUST_OK(wp_lease_renew_now(slot, &must_err));
+        wpt_odbc_exec(dbcs[0], "COMMIT");
+        wpt_odbc_exec(dbcs[1], "ROLLBACK");
+        MUST(ask(m.store, NULL, WP_LEASE_EXCLUSIVE, names[4], "y") == 0);
+        MUST(ask(m.store, NULL, WP_LEASE_SHARED, names[4], "y") == 0);
+        MUST(ask(m.store, NULL, WP_LEASE_EXCLUSIVE, names[5], "y") > 0);
+        MUST(ask(m.store, NULL, WP_LEASE_SHARED, names[5], "y") > 0);
+        for (int k = 0; k < 2; k++) {
+            wp_conn_free(conns[k]);
+            wpt_odbc_close(dbcs[k]);
+        }
+        wp_lease_free(lease);
+        wp_lease_free(slot);
+    }
+    maria_close(&m);
+}
+
+/* A transaction sees what was true when it began; what it takes is decided by what is true now. */
+/* proves: LSE-001, SEM-001 */
+static void test_acquire__with_an_old_view_on_mariadb__takes_nothing_twice(void **state)
+{
+    static const wp_lease_kind kinds[] = {WP_LEASE_EXCLUSIVE, WP_LEASE_SHARED};
+    maria m = maria_open("");
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        int64_t before, after;
+        wp_conn *conn;
+        SQLHDBC dbc;
+        MUST_OK(wp_semaphore_set_limit(m.store, NULL, "n", 1, &must_err));
+        before = ask(m.store, NULL, kinds[k], "n", "first");
+        MUST_OK(wp_lease_release(NULL, m.store, NULL, kinds[k], "n", "first", before, &must_err));
+        dbc = maria_app(&m, &conn, "REPEATABLE READ");
+        MUST(ask(m.store, NULL, kinds[k], "n", "second") > before);
+        MUST(ask(m.store, conn, kinds[k], "n", "x") == 0); /* though it looks free from here */
+        wpt_odbc_exec(dbc, "ROLLBACK");
+        wpt_odbc_exec(dbc, "BEGIN");
+        (void)wpt_odbc_number(dbc, "SELECT COUNT(*) FROM infra_migration");
+        after = ask(m.store, NULL, kinds[k], "n", "second");
+        MUST_OK(wp_lease_renew(NULL, m.store, conn, kinds[k], "n", "second", after, 10000,
+                               &must_err)); /* it was given after this transaction began */
+        MUST_OK(wp_lease_release(NULL, m.store, conn, kinds[k], "n", "second", after, &must_err));
+        MUST(ask(m.store, conn, kinds[k], "n", "x") > after);
+        wpt_odbc_exec(dbc, "COMMIT");
+        MUST(ask(m.store, NULL, kinds[k], "n", "second") == 0);
+        wp_conn_free(conn);
+        wpt_odbc_close(dbc);
+    }
+    maria_close(&m);
+}
+
 /* ---- forks -------------------------------------------------------------------------------- */
 
 /* proves: LSE-005, WRK-006 */
@@ -426,6 +632,10 @@ static int suite(void)
         WITH_PLACE(test_leases__processes_are_killed_on_sqlite__never_two_holders_and_fences_rise),
         WITH_PLACE(
             test_leases__processes_are_killed_on_postgresql__never_two_holders_and_fences_rise),
+        WITH_PLACE(test_leases__processes_are_killed_on_mariadb__never_two_holders_and_fences_rise),
+        WITH_PLACE(test_keeper__on_mariadb_its_connection_dies_or_hangs__connects_anew_and_renews),
+        WITH_PLACE(test_acquire__in_apps_transactions_on_mariadb__block_nobody_else),
+        WITH_PLACE(test_acquire__with_an_old_view_on_mariadb__takes_nothing_twice),
         WITH_PLACE(test_keeper__its_connection_dies_or_hangs__connects_anew_and_renews),
         WITH_PLACE(test_semaphore__slots_expire_while_two_transactions_ask__neither_is_a_victim),
         WITH_PLACE(test_lead__the_answer_is_lost__takes_its_own_lease_over),

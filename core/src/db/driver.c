@@ -60,6 +60,8 @@ wp_status wp__conn_run(wp_conn *conn, wp_op *op, wp_error **err)
     if (conn->lent)
         return run_statements(conn, op, err);
     give_up = wp__real_mono_us() + wp__store_busy_us(conn->store);
+    if (conn->give_up_at && conn->give_up_at < give_up)
+        give_up = conn->give_up_at;
     for (int attempt = 0;; attempt++) {
         wp_error *cause = NULL;
         bool again;

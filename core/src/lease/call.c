@@ -36,18 +36,21 @@ static void use_verb(wp__lease_op *self, wp__lease_verb verb, int step, size_t c
     use(self, step, statements[verb][self->kind - 1], columns);
 }
 
-/* {"fence":duration, ...} */
+/* {"fence":duration, ...} or [[fence,duration], ...], as the engine takes them */
 static wp_status write_items(wp__lease_op *self, wp_error **err)
 {
+    const bool pairs = wp__store_engine(self->base.store)->claim_pairs;
     wp__buf_clear(&self->json);
-    wp__buf_text(&self->json, "{");
+    wp__buf_text(&self->json, pairs ? "[" : "{");
     for (size_t i = 0; i < self->item_count; i++) {
-        wp__buf_text(&self->json, i ? ",\"" : "\"");
+        wp__buf_text(&self->json, i ? "," : "");
+        wp__buf_text(&self->json, pairs ? "[" : "\"");
         wp__buf_int(&self->json, self->items[i].fence);
-        wp__buf_text(&self->json, "\":");
+        wp__buf_text(&self->json, pairs ? "," : "\":");
         wp__buf_int(&self->json, self->items[i].duration_us);
+        wp__buf_text(&self->json, pairs ? "]" : "");
     }
-    wp__buf_text(&self->json, "}");
+    wp__buf_text(&self->json, pairs ? "]" : "}");
     if (self->json.failed)
         return wp__fail_nomem(err);
     wp__op_set_textn(&self->base, WP__P_LEASES, self->json.data, self->json.len);

@@ -22,7 +22,8 @@ typedef struct wp__engine {
     const char *home;      /* the database that statements name, lest TEMP tables hide ours */
     bool databases;        /* names begin with the database's, lest they follow the session's */
     bool one_by_one;       /* scripts are sent statement by statement, and each commits */
-    bool claim_pairs; /* lists of claims are [[seq, claim number], ...]; else {seq: claim number} */
+    bool claim_pairs; /* lists of claims are [[seq, claim number], ...], else {seq: claim number};
+                         lists of leases likewise */
     bool settles_silently; /* connection_settle returns no row */
     bool schemas;          /* tables are in a schema; else its name is a prefix of theirs */
     bool text_ids;         /* ids are text parameters and lists of them JSON; else they are bytes */
