@@ -75,6 +75,7 @@ python_lane() {
 others_lane() {
     step dotnet '^dotnet:|^(Passed|Failed)! ' tools/dotnet.sh
     step go '^go: ' tools/go.sh
+    step sqlserver '^sqlserver: ' tools/sqlserver.sh
 }
 
 step format '^format:' tools/fmt.sh --check
@@ -93,7 +94,7 @@ step trace '^trace:' "$python" tools/trace.py
 step matrix '^matrix:' "$python" tools/matrix.py
 
 printf '\n==== closing lines, %d s in all\n' $((SECONDS - started))
-for name in format lint release asan tsan schedule valgrind python dotnet go cross trace matrix; do
+for name in format lint release asan tsan schedule valgrind python dotnet go sqlserver cross trace matrix; do
     if [ -s "$logs/$name.end" ]; then
         cat "$logs/$name.end"
     else

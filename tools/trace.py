@@ -94,7 +94,7 @@ def main() -> int:
     rows = [dict(zip(COLUMNS, line.split("\t"), strict=True)) for line in body]
 
     tests = Tests()
-    files = [p for p in (ROOT / "tests").rglob("*") if p.suffix in (".c", ".sh", ".py")]
+    files = [p for p in (ROOT / "tests").rglob("*") if p.suffix in (".c", ".sh", ".py", ".cs")]
     folders = (ROOT / "bindings").glob("*/tests")
     files += [p for d in folders for p in d.rglob("*") if p.suffix in (".py", ".cs", ".go")]
     for path in sorted(files):

@@ -51,7 +51,7 @@ static void test_render__hostile_names__quoted(void **state)
 
 static void test_render__malformed_placeholder__is_refused(void **state)
 {
-    static const char *const bad[] = {"{",         "{outbox",   "{}",         "{Outbox}",
+    static const char *const bad[] = {"{",         "{outbox",   "{}",         "{=outbox}",
                                       "{out box}", "a {outbox", "{outbox-x}", "{{outbox}}"};
     (void)state;
     for (size_t i = 0; i < WPT_COUNT(bad); i++) {
@@ -77,6 +77,19 @@ static void test_render__engine_with_schemas__names_are_qualified(void **state)
     renders("nextval({text:outbox_seq})",
             &(wp__sql_names){.schema = "a\\'", .outbox = "o", .schemas = true, .max_bytes = 12},
             "nextval(E'\"a\\\\''\".\"o_seq\"')");
+}
+
+/* proves: SDP-003 */
+static void test_render__brackets__are_doubled_at_their_end(void **state)
+{
+    const wp__sql_names names = {
+        .schema = "a]b[", .outbox = "Out'\\", .inbox = "in", .schemas = true, .quote = '['};
+    (void)state;
+    renders("{outbox_Claim} {name:outbox_PK} {GuidIdList}", &names,
+            "[a]]b[].[Out'\\_Claim] [Out'\\_PK] [a]]b[].[GuidIdList]");
+    renders("N{text:outbox}", &names, "N'[a]]b[].[Out''\\]'");
+    renders("EXEC (N{body}MAKE {outbox} AS 'x'{end})", &names,
+            "EXEC (N'MAKE [a]]b[].[Out''\\] AS ''x''')");
 }
 
 /* proves: SDP-003 */
@@ -358,6 +371,7 @@ int main(void)
         cmocka_unit_test(test_render__hostile_names__quoted),
         cmocka_unit_test(test_render__malformed_placeholder__is_refused),
         cmocka_unit_test(test_render__engine_with_schemas__names_are_qualified),
+        cmocka_unit_test(test_render__brackets__are_doubled_at_their_end),
         cmocka_unit_test(test_render__name_over_the_engines_limit__is_refused),
         cmocka_unit_test(test_set__home__is_named_in_statements_and_not_in_scripts),
         cmocka_unit_test(test_set__each_style__parameters_as_it_says),

@@ -194,21 +194,27 @@ static const wp__sql_source *missing(const wp_conn *conn, applied_set applied)
     return NULL;
 }
 
-/* All at once, or statement by statement: each ends with a semicolon before an empty line. */
-static wp_status run_script(wp_conn *conn, wp__buf *script, wp_error **err)
+static wp_status run_batch(wp_conn *conn, const char *source, size_t len, wp_error **err)
 {
+    wp__buf text = {0};
+    wp_status st = wp__sql_render(&text, source, len, wp__store_names(conn->store), err);
+    if (st == WP_OK)
+        st = conn->driver->script(conn, text.data, err);
+    wp__buf_free(&text);
+    return st;
+}
+
+/* All at once, or in the engine's batches: those of the source, for a name may have their end in it. */
+static wp_status run_script(wp_conn *conn, const wp__sql_source *script, wp_error **err)
+{
+    const char *end = wp__store_engine(conn->store)->batch_end;
+    const char *next = (const char *)script->text; /* ends with a NUL */
+    const char *last = next + script->len;
     wp_status st = WP_OK;
-    char *next = script->data;
-    if (!wp__store_engine(conn->store)->one_by_one)
-        return conn->driver->script(conn, script->data, err);
-    while (st == WP_OK && next && *next) {
-        char *text = next;
-        next = strstr(text, ";\n\n");
-        if (next) {
-            *next = '\0';
-            next += strlen(";\n\n");
-        }
-        st = conn->driver->script(conn, text, err);
+    while (st == WP_OK && next < last) {
+        const char *found = end ? strstr(next, end) : NULL;
+        st = run_batch(conn, next, (size_t)((found ? found : last) - next), err);
+        next = found ? found + strlen(end) : last;
     }
     return st;
 }
@@ -220,14 +226,12 @@ static wp_status make_routines(wp_conn *conn, wp_error **err)
     wp_status st = WP_OK;
     for (size_t i = 0; engine->routines && i < *engine->routine_count && st == WP_OK; i++) {
         const wp__sql_source *routine = &engine->routines[i];
-        wp__buf text = {0};
-        st = wp__sql_render(&text, (const char *)routine->text, routine->len,
-                            wp__store_names(conn->store), err);
-        if (st == WP_OK)
-            st = conn->driver->script(conn, text.data, err);
+        if (engine->one_by_one) /* semicolons are of its body */
+            st = run_batch(conn, (const char *)routine->text, routine->len, err);
+        else
+            st = run_script(conn, routine, err);
         if (st != WP_OK)
             wp__error_context(err, "procedure %s", routine->name);
-        wp__buf_free(&text);
     }
     return st;
 }
@@ -235,19 +239,13 @@ static wp_status make_routines(wp_conn *conn, wp_error **err)
 static wp_status apply(wp_conn *conn, const wp__sql_source *migration, wp_error **err)
 {
     journal_op op = {.name = migration->name, .number = number_of(migration)};
-    wp__buf script = {0};
-    wp_status st;
-    st = wp__sql_render(&script, (const char *)migration->text, migration->len,
-                        wp__store_names(conn->store), err);
-    if (st == WP_OK)
-        st = run_script(conn, &script, err);
+    wp_status st = run_script(conn, migration, err);
     if (st == WP_OK)
         st = make_routines(conn, err);
     if (st == WP_OK)
         st = run(conn, &op, &record_class, err);
     if (st != WP_OK)
         wp__error_context(err, "migration %s", migration->name);
-    wp__buf_free(&script);
     return st;
 }
 

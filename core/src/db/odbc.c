@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/utf16.h"
 #include "db/odbc_kind.h"
 #include "db/sqlstate.h"
 #include "db/store.h"
@@ -18,7 +19,7 @@
 enum {
     FIRST_PIECE = 256,      /* of a text column: most fit */
     KEPT_CELL = 65536,      /* a larger buffer is freed after the statement */
-    SHORT_TEXT = 4000,      /* more is "long" to drivers that tell them apart */
+    SHORT_TEXT = 4000,      /* more is "long" to drivers that tell them apart; bytes, or units */
     PING_AFTER_US = 1000000 /* a connection that was idle for longer is tried first */
 };
 
@@ -37,6 +38,9 @@ typedef struct odbc_conn {
     statement plain; /* for commands */
     statement prepared[WP__SQL_COUNT];
     wp__buf cells[WP__OP_COLUMNS_MAX]; /* the texts of one row */
+    wp__utf16 *utf16;                  /* where the kind is wide */
+    wp__buf wide_sql;                  /* likewise: a statement */
+    wp__buf wide_cell;                 /* likewise: one text of a row */
     bool in_transaction;
     bool failed; /* a statement of the transaction has: it can only be rolled back */
     bool committing;
@@ -209,6 +213,16 @@ static wp_status open_handle(SQLHSTMT *out, odbc_conn *self, const char *doing, 
     return WP_OK;
 }
 
+/* Run a text without preparing it. */
+static SQLRETURN run_text(odbc_conn *self, SQLHSTMT handle, const char *sql)
+{
+    if (!self->kind->wide)
+        return SQLExecDirect(handle, without_const(sql), SQL_NTS);
+    if (!wp__utf16_encode(&self->wide_sql, self->utf16, sql, strlen(sql)))
+        return SQL_ERROR; /* no memory: without a diagnosis */
+    return SQLExecDirectW(handle, (SQLWCHAR *)(void *)self->wide_sql.data, SQL_NTS);
+}
+
 /* A call that changes no row answers SQL_NO_DATA with some drivers. */
 static bool done(SQLRETURN rc)
 {
@@ -235,7 +249,7 @@ static wp_status command(odbc_conn *self, const char *sql, const char *doing, bo
     handle = self->plain.handle;
     /* MariaDB's driver takes a stored procedure's text for many statements, and crashes when it is asked
      * for their results: there are none. */
-    if (!done(SQLExecDirect(handle, (SQLCHAR *)sql, SQL_NTS)) ||
+    if (!done(run_text(self, handle, sql)) ||
         (!self->kind->engine->one_by_one && !done(take_results(handle))))
         st = fail_statement(self, handle, doing, writes, err);
     (void)SQLFreeStmt(handle, SQL_CLOSE);
@@ -288,10 +302,12 @@ static wp_status odbc_commit(wp_conn *conn, wp_error **err)
 static void odbc_rollback(wp_conn *conn)
 {
     odbc_conn *self = self_of(conn);
+    const char *rollback = self->kind->engine->rollback;
+    const char *sql = rollback ? rollback : "ROLLBACK";
     bool open = self->in_transaction;
     self->in_transaction = false;
     self->failed = false;
-    if (open && !conn->broken && command(self, "ROLLBACK", "ROLLBACK", false, NULL) != WP_OK)
+    if (open && !conn->broken && command(self, sql, "ROLLBACK", false, NULL) != WP_OK)
         conn->broken = true;
 }
 
@@ -300,11 +316,35 @@ static void odbc_rollback(wp_conn *conn)
 typedef struct values {
     SQLBIGINT numbers[WP__SQL_PARAMS_MAX];
     SQLLEN lengths[WP__SQL_PARAMS_MAX];
+    wp__buf wide[WP__SQL_PARAMS_MAX];
 } values;
+
+static void values_free(values *v)
+{
+    for (size_t i = 0; i < WP__SQL_PARAMS_MAX; i++)
+        wp__buf_free(&v->wide[i]);
+}
+
+/* Short texts have one type, however long they are, so that the server keeps one plan. */
+static SQLRETURN bind_wide(values *v, size_t i, odbc_conn *self, SQLHSTMT handle,
+                           const wp__value *value)
+{
+    wp__buf *wide = &v->wide[i];
+    bool is_long;
+    if (!wp__utf16_encode(wide, self->utf16, value->p ? value->p : "", value->len))
+        return SQL_ERROR;
+    is_long = wide->len / 2 > SHORT_TEXT;
+    v->lengths[i] = value->type == WP_VALUE_NULL ? SQL_NULL_DATA : (SQLLEN)wide->len;
+    return SQLBindParameter(handle, (SQLUSMALLINT)(i + 1), SQL_PARAM_INPUT, SQL_C_WCHAR,
+                            is_long ? SQL_WLONGVARCHAR : SQL_WVARCHAR,
+                            is_long ? wide->len / 2 : SHORT_TEXT, 0, wide->data, (SQLLEN)wide->len,
+                            &v->lengths[i]);
+}
 
 /* Texts stay where they are: the driver reads each from there, however long it is. A null has the
  * type that its parameter always has. */
-static SQLRETURN bind(values *v, SQLHSTMT handle, const wp_op *op, const wp__sql_text *text)
+static SQLRETURN bind(values *v, odbc_conn *self, SQLHSTMT handle, const wp_op *op,
+                      const wp__sql_text *text)
 {
     SQLRETURN rc = SQL_SUCCESS;
     for (size_t i = 0; i < text->param_count && SQL_SUCCEEDED(rc); i++) {
@@ -315,6 +355,8 @@ static SQLRETURN bind(values *v, SQLHSTMT handle, const wp_op *op, const wp__sql
             v->numbers[i] = value->i;
             rc = SQLBindParameter(handle, place, SQL_PARAM_INPUT, SQL_C_SBIGINT, SQL_BIGINT, 0, 0,
                                   &v->numbers[i], 0, &v->lengths[i]);
+        } else if (self->kind->wide) {
+            rc = bind_wide(v, i, self, handle, value);
         } else {
             bool is_long = value->len > SHORT_TEXT;
             rc = SQLBindParameter(
@@ -372,6 +414,55 @@ static bool reserve(wp__buf *cell, size_t size)
     return true;
 }
 
+static size_t units_length(const char *units, size_t bytes)
+{
+    size_t len = 0;
+    while (len + 1 < bytes && (units[len] || units[len + 1]))
+        len += 2;
+    return len;
+}
+
+/* Like read_text(). What is half a character is no text of ours. */
+static SQLRETURN read_wide(wp__value *value, wp__buf *cell, odbc_conn *self, SQLHSTMT handle,
+                           SQLUSMALLINT column, bool *no_memory)
+{
+    wp__buf *raw = &self->wide_cell;
+    size_t wanted = FIRST_PIECE;
+    SQLRETURN rc = SQL_SUCCESS;
+    bool more = true;
+    raw->len = 0;
+    while (more) {
+        SQLLEN left = 0;
+        size_t room;
+        if (!reserve(raw, wanted)) {
+            *no_memory = true;
+            return SQL_ERROR;
+        }
+        room = (raw->cap - raw->len) & ~(size_t)1;
+        rc = SQLGetData(handle, column, SQL_C_WCHAR, raw->data + raw->len, (SQLLEN)room, &left);
+        if (rc == SQL_NO_DATA)
+            break;
+        if (!SQL_SUCCEEDED(rc))
+            return rc;
+        if (left == SQL_NULL_DATA) {
+            value->type = WP_VALUE_NULL;
+            return rc;
+        }
+        more = left == SQL_NO_TOTAL || (size_t)left + 2 > room;
+        if (more)
+            wanted = left == SQL_NO_TOTAL ? raw->cap * 2 : raw->len + (size_t)left + 4;
+        raw->len += more ? units_length(raw->data + raw->len, room - 2) : (size_t)left;
+    }
+    value->type = WP_VALUE_TEXT;
+    if (!wp__utf16_decode(cell, self->utf16, raw->data, raw->len)) {
+        *no_memory = cell->failed;
+        cell->len = 0;
+        value->type = WP__VALUE_OTHER;
+        return *no_memory ? SQL_ERROR : SQL_SUCCESS;
+    }
+    return SQL_SUCCESS;
+}
+
 /* In two pieces, if the driver says after the first how much is left; else in ever larger ones. */
 static SQLRETURN read_text(wp__value *value, wp__buf *cell, SQLHSTMT handle, SQLUSMALLINT column,
                            bool *no_memory)
@@ -414,7 +505,9 @@ static wp_status read_row(wp__value *row, odbc_conn *self, const statement *s, c
         wp__buf *cell = &self->cells[c];
         SQLUSMALLINT column = (SQLUSMALLINT)(c + 1);
         SQLRETURN rc = s->number[c] ? read_number(&row[c], s->handle, column)
-                                    : read_text(&row[c], cell, s->handle, column, &no_memory);
+                       : self->kind->wide
+                           ? read_wide(&row[c], cell, self, s->handle, column, &no_memory)
+                           : read_text(&row[c], cell, s->handle, column, &no_memory);
         if (no_memory)
             return wp__fail_nomem(err);
         if (!SQL_SUCCEEDED(rc))
@@ -426,10 +519,22 @@ static wp_status read_row(wp__value *row, odbc_conn *self, const statement *s, c
     return WP_OK;
 }
 
+/* A batch of SQL Server may tell how many rows its first statements changed: that is no result of ours. */
+static SQLRETURN skip_counts(odbc_conn *self, statement *s)
+{
+    SQLRETURN rc = describe(s);
+    while (self->kind->direct && s->described && s->columns == 0 &&
+           SQL_SUCCEEDED(rc = SQLMoreResults(s->handle))) {
+        s->described = false;
+        rc = describe(s);
+    }
+    return rc;
+}
+
 static wp_status feed_rows(odbc_conn *self, statement *s, wp_op *op, wp_error **err)
 {
     const char *doing = wp__sql_name(op->sql, op->statement);
-    SQLRETURN rc = describe(s);
+    SQLRETURN rc = skip_counts(self, s);
     wp_status st = WP_OK;
     if (SQL_SUCCEEDED(rc) && (size_t)s->columns != op->columns)
         return wp__fail(err, WP_E_INTERNAL, "%s returns %d columns, %zu were expected", doing,
@@ -449,6 +554,8 @@ static void trim_cells(odbc_conn *self)
     for (size_t c = 0; c < WP__OP_COLUMNS_MAX; c++)
         if (self->cells[c].cap > KEPT_CELL)
             wp__buf_free(&self->cells[c]);
+    if (self->wide_cell.cap > KEPT_CELL)
+        wp__buf_free(&self->wide_cell);
 }
 
 /* ---- statements --------------------------------------------------------------------------- */
@@ -458,7 +565,7 @@ static wp_status take_statement(statement **out, odbc_conn *self, statement *onc
                                 wp_error **err)
 {
     const char *doing = wp__sql_name(op->sql, op->statement);
-    bool keep = !self->base.lent && wp__store_prepares(self->base.store);
+    bool keep = !self->base.lent && !self->kind->direct && wp__store_prepares(self->base.store);
     statement *s = keep ? &self->prepared[op->statement] : once;
     wp_status st = WP_OK;
     *out = s;
@@ -476,10 +583,11 @@ static wp_status run_statement(odbc_conn *self, statement *s, bool once, wp_op *
     SQLHSTMT handle = s->handle;
     SQLRETURN rc;
     wp_status st = WP_OK;
-    values v;
-    rc = bind(&v, handle, op, text);
+    values v = {0};
+    rc = bind(&v, self, handle, op, text);
     if (SQL_SUCCEEDED(rc))
-        rc = once ? SQLExecDirect(handle, (SQLCHAR *)text->text, SQL_NTS) : SQLExecute(handle);
+        rc = once ? run_text(self, handle, text->text) : SQLExecute(handle);
+    values_free(&v);
     if (rc == SQL_NO_DATA)
         return WP_OK;
     if (SQL_SUCCEEDED(rc) && op->columns) {
@@ -567,6 +675,9 @@ static void odbc_close(wp_conn *conn)
     }
     for (size_t c = 0; c < WP__OP_COLUMNS_MAX; c++)
         wp__buf_free(&self->cells[c]);
+    wp__buf_free(&self->wide_sql);
+    wp__buf_free(&self->wide_cell);
+    wp__utf16_free(self->utf16);
     free(self);
 }
 
@@ -631,10 +742,12 @@ static wp_status recognize(const wp__odbc_kind **out, SQLHDBC dbc, wp_status oth
         !ask(version, sizeof version, dbc, SQL_DBMS_VER))
         return wp__fail(err, WP_E_ARGUMENT, "db is not an open ODBC connection");
     if (!(*out = wp__odbc_kind_find(dbms, driver)))
-        return wp__fail(err, otherwise,
-                        "the ODBC connection leads to \"%s\" %s by the driver \"%s\": only "
-                        "PostgreSQL by psqlodbc and MariaDB by MariaDB Connector/ODBC are known",
-                        dbms, version, driver);
+        return wp__fail(
+            err, otherwise,
+            "the ODBC connection leads to \"%s\" %s by the driver \"%s\": only "
+            "PostgreSQL by psqlodbc, MariaDB by MariaDB Connector/ODBC, and SQL Server by "
+            "Microsoft's driver or FreeTDS are known",
+            dbms, version, driver);
     if (!wp__odbc_kind_takes(*out, version))
         return wp__fail(err, WP_E_DB, "the server is %s %s; %s or newer is needed", dbms, version,
                         (*out)->oldest);
@@ -703,7 +816,10 @@ static wp_status odbc_connect(wp_conn **out, wp_store *store, wp__open how, wp_e
     }
     self->limit_s = seconds(answer_limit(config, how));
     st = recognize(&self->kind, dbc, WP_E_CONFIG, err);
-    if (st == WP_OK && wp__store_prepares(store))
+    if (st == WP_OK && self->kind->wide)
+        st = wp__utf16_new(&self->utf16, err);
+    if (st == WP_OK && wp__store_prepares(store) &&
+        self->kind->engine->statements[WP__SQL_CONNECTION_SETTLE].text)
         st = wp__conn_settle(&self->base, how, answer_limit(config, how), err);
     if (st == WP_OK && how == WP__OPEN_WORKER && self->kind->engine->steady &&
         wp__store_prepares(store))
@@ -730,6 +846,10 @@ wp_status wp__odbc_lend(wp_conn **out, wp_store *store, void *hdbc, wp_error **e
         return wp__fail_nomem(err);
     self->base.lent = true;
     self->kind = kind;
+    if (kind->wide && (st = wp__utf16_new(&self->utf16, err)) != WP_OK) {
+        odbc_close(&self->base);
+        return st;
+    }
     *out = &self->base;
     return WP_OK;
 }

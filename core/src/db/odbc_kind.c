@@ -49,6 +49,59 @@ static const wp__odbc_code mariadb_codes[] = {
     {0, NULL},
 };
 
+/* Microsoft's driver needs nothing. */
+static const wp__odbc_setting msodbcsql[] = {{"APP", "waypost"}, {NULL, NULL}};
+
+static const wp__odbc_setting freetds[] = {
+    {"APP", "waypost"}, {"TDS_Version", "7.4"}, {"ClientCharset", "UTF-8"}, {NULL, NULL}};
+
+/* Source: learn.microsoft.com/sql/relational-databases/errors-events; 20xxx are FreeTDS's own. */
+static const wp__odbc_code sqlserver_codes[] = {
+    {64, "08S01"},    /* the network name is gone */
+    {121, "08S01"},   /* the semaphore timeout of the network */
+    {208, "42P01"},   /* no such table */
+    {229, "42501"},   /* permission denied */
+    {233, "08S01"},   /* no process at the other end of the pipe */
+    {266, "25000"},   /* a procedure left another count of transactions */
+    {596, "08S01"},   /* the session is being killed */
+    {601, "40001"},   /* data moved under a scan that takes no locks */
+    {701, "53200"},   /* memory */
+    {802, "53200"},   /* the same */
+    {1105, "53100"},  /* disk full */
+    {1204, "53200"},  /* locks */
+    {1205, "40001"},  /* deadlock */
+    {1222, "55P03"},  /* waited for a lock for too long */
+    {2601, "23505"},  /* a unique index */
+    {2627, "23505"},  /* a unique key */
+    {2628, "22001"},  /* too long */
+    {2812, "42P01"},  /* no such procedure */
+    {3906, "25006"},  /* the database may only be read */
+    {3908, "25006"},  /* the same */
+    {3948, "40001"},  /* a snapshot transaction ran into a change of the schema */
+    {3951, "40001"},  /* the same */
+    {3960, "40001"},  /* a row was changed since the snapshot */
+    {3961, "40001"},  /* the schema was */
+    {3966, "40001"},  /* the row version is gone */
+    {6005, "57P01"},  /* shutting down */
+    {8152, "22001"},  /* too long */
+    {8645, "53200"},  /* waited for memory for too long */
+    {9002, "53100"},  /* the log is full */
+    {10053, "08S01"}, /* network */
+    {10054, "08S01"}, /* network */
+    {10060, "08S01"}, /* network */
+    {10928, "53300"}, /* a limit of the service */
+    {10929, "53300"}, /* the same */
+    {20003, "08S01"}, /* no answer in time: what comes next would be read as the answer */
+    {20004, "08S01"}, /* read */
+    {20006, "08S01"}, /* write */
+    {20017, "08S01"}, /* end of the stream */
+    {20047, "08S01"}, /* dead */
+    {40197, "08S01"}, /* the service moves */
+    {40501, "53300"}, /* the service is busy */
+    {40613, "57P03"}, /* the database is not there now */
+    {0, NULL},
+};
+
 static const wp__odbc_kind kinds[] = {
     {.dbms = "PostgreSQL",
      .driver = "psqlodbc",
@@ -65,6 +118,22 @@ static const wp__odbc_kind kinds[] = {
      .vanished = {"READ_TIMEOUT", "%lld"},
      .vanished_unit_ms = 1000,
      .codes = mariadb_codes},
+    {.dbms = "Microsoft SQL Server",
+     .driver = "libmsodbcsql",
+     .engine = &wp__engine_sqlserver,
+     .oldest = "13", /* 2016 */
+     .settings = msodbcsql,
+     .wide = true,
+     .direct = true,
+     .codes = sqlserver_codes},
+    {.dbms = "Microsoft SQL Server",
+     .driver = "libtdsodbc",
+     .engine = &wp__engine_sqlserver,
+     .oldest = "13",
+     .settings = freetds,
+     .wide = true,
+     .direct = true,
+     .codes = sqlserver_codes},
 };
 
 /* Versions are numbers with dots between, maybe with more behind; "10" is before "10.6". */
@@ -186,7 +255,7 @@ void wp__odbc_string_complete(wp__buf *out, const char *string, const wp__odbc_k
     for (const wp__odbc_setting *s = kind->settings; s->key; s++)
         if (!has(string, s->key))
             wp__buf_fmt(out, ";%s=%s", s->key, s->value);
-    if (!has(string, kind->vanished.key)) {
+    if (kind->vanished.key && !has(string, kind->vanished.key)) {
         const char *mark = strstr(kind->vanished.value, "%lld");
         wp__buf_fmt(out, ";%s=", kind->vanished.key);
         wp__buf_add(out, kind->vanished.value, (size_t)(mark - kind->vanished.value));

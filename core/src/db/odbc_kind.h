@@ -28,8 +28,11 @@ typedef struct wp__odbc_kind {
     const char *oldest; /* version of the server */
     /* What its connection string needs, unless it is there. */
     const wp__odbc_setting *settings;
+    bool wide; /* texts go in UTF-16: what narrow ones mean depends on the driver and the locale */
+    bool
+        direct; /* statements are not prepared: each is sent with its parameters in one round trip */
     /* The setting that ends a connection whose server has vanished; its value is printed with the
-     * milliseconds. */
+     * milliseconds. Without a key: none, the time limit of statements does it. */
     wp__odbc_setting vanished;
     int64_t vanished_unit_ms; /* what it is counted in */
     /* What its own numbers of errors mean, where the SQLSTATE does not tell; the last one is 0. */

@@ -406,6 +406,12 @@ static wp_status check_tables(const wp_config *config, wp_error **err)
 }
 
 /* A store with everything but a connection. */
+static const char *outbox_name(const wp_store *store)
+{
+    const char *name = store->config->outbox_table;
+    return store->engine->outbox && strcmp(name, "outbox") == 0 ? store->engine->outbox : name;
+}
+
 static wp_status store_new(wp_store **out, const wp_config *config, wp_error **err)
 {
     wp_status st;
@@ -426,7 +432,7 @@ static wp_status store_new(wp_store **out, const wp_config *config, wp_error **e
     if ((st = choose_driver(store, err)) != WP_OK)
         goto done;
     store->names = (wp__sql_names){.schema = store->config->store_schema,
-                                   .outbox = store->config->outbox_table,
+                                   .outbox = outbox_name(store),
                                    .inbox = store->config->inbox_table,
                                    .database = store->database,
                                    .home = store->engine->home,

@@ -13,6 +13,11 @@ extern const wp__sql_source wp__sql_mariadb_migrations[];
 extern const size_t wp__sql_mariadb_migration_count;
 extern const wp__sql_source wp__sql_mariadb_routines[];
 extern const size_t wp__sql_mariadb_routine_count;
+extern const wp__sql_source wp__sql_sqlserver[WP__SQL_COUNT];
+extern const wp__sql_source wp__sql_sqlserver_migrations[];
+extern const size_t wp__sql_sqlserver_migration_count;
+extern const wp__sql_source wp__sql_sqlserver_routines[];
+extern const size_t wp__sql_sqlserver_routine_count;
 
 const wp__engine wp__engine_sqlite = {
     .name = "sqlite",
@@ -55,6 +60,7 @@ const wp__engine wp__engine_mariadb = {
     .routines = wp__sql_mariadb_routines,
     .routine_count = &wp__sql_mariadb_routine_count,
     .begin = "START TRANSACTION READ WRITE", /* connection_settle has set the isolation */
+    .batch_end = ";\n\n",
     .text_hint = "SET NAMES utf8mb4, or CHARSET=utf8mb4 in an ODBC connection string",
     .quote = '`',
     .name_max = 64,
@@ -62,6 +68,29 @@ const wp__engine wp__engine_mariadb = {
     .one_by_one = true,
     .claim_pairs = true,
     .settles_silently = true,
+    .text_ids = true,
+    .own_clock = true,
+    .claim_reads = true,
+    .joint_writes = true,
+    .row_locks = true,
+};
+
+const wp__engine wp__engine_sqlserver = {
+    .name = "sqlserver",
+    .statements = wp__sql_sqlserver,
+    .migrations = wp__sql_sqlserver_migrations,
+    .migration_count = &wp__sql_sqlserver_migration_count,
+    .routines = wp__sql_sqlserver_routines,
+    .routine_count = &wp__sql_sqlserver_routine_count,
+    .batch_end = "\nGO\n",
+    .begin = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET XACT_ABORT ON; BEGIN TRANSACTION",
+    .rollback = "IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION", /* after some errors there is none */
+    .text_hint = "send texts as NVARCHAR",
+    .quote = '[',
+    .name_max = 128, /* sysname */
+    .outbox = "Outbox",
+    .schemas = true,
+    .claim_pairs = true,
     .text_ids = true,
     .own_clock = true,
     .claim_reads = true,

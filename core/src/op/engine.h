@@ -14,14 +14,17 @@ typedef struct wp__engine {
     const wp__sql_source
         *routines; /* stored procedures, made anew by every deployment; NULL: none */
     const size_t *routine_count;
+    const char *batch_end; /* scripts are sent in the parts that this ends; NULL: in one */
     const char *begin;     /* begins a transaction, on a server; COMMIT and ROLLBACK end it */
+    const char *rollback;  /* what ends it otherwise; NULL: ROLLBACK */
     const char *steady;    /* sets a worker's connection so that plans are right at any size */
     const char *text_hint; /* how an app makes its connection send texts as UTF-8 */
     size_t name_max;       /* bytes of an object's name; 0: no limit */
-    char quote;            /* around names */
+    const char *outbox;    /* what a table that is called outbox is called here; NULL: that */
+    char quote;            /* around names; [ for [ and ] */
     const char *home;      /* the database that statements name, lest TEMP tables hide ours */
     bool databases;        /* names begin with the database's, lest they follow the session's */
-    bool one_by_one;       /* scripts are sent statement by statement, and each commits */
+    bool one_by_one;       /* each statement of a script commits */
     bool claim_pairs; /* lists of claims are [[seq, claim number], ...], else {seq: claim number};
                          lists of leases likewise */
     bool settles_silently; /* connection_settle returns no row */
@@ -38,5 +41,6 @@ typedef struct wp__engine {
 extern const wp__engine wp__engine_sqlite;
 extern const wp__engine wp__engine_postgresql;
 extern const wp__engine wp__engine_mariadb;
+extern const wp__engine wp__engine_sqlserver;
 
 #endif

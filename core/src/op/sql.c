@@ -66,6 +66,11 @@ static bool is_word(char c)
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
 }
 
+static bool is_object(char c)
+{
+    return is_word(c) || (c >= 'A' && c <= 'Z');
+}
+
 static bool starts_with(const char *text, size_t len, const char *prefix)
 {
     size_t n = strlen(prefix);
@@ -96,14 +101,15 @@ void wp__sql_object_name(wp__buf *out, const char *object, size_t len, const wp_
 static wp_status add_quoted(wp__buf *out, const char *name, size_t len, const wp__sql_names *names,
                             wp_error **err)
 {
-    const char quote = names->quote ? names->quote : '"';
+    const char open = names->quote ? names->quote : '"';
+    const char quote = open == '[' ? ']' : open;
     if (names->max_bytes && len > names->max_bytes)
         return wp__fail(err, WP_E_CONFIG,
                         "store.schema, store.outbox_table or store.inbox_table makes the name "
                         "\"%.*s\" of %zu bytes, "
                         "the database's limit is %zu",
                         (int)len, name, len, names->max_bytes);
-    wp__buf_add(out, &quote, 1);
+    wp__buf_add(out, &open, 1);
     for (size_t i = 0; i < len; i++) {
         if (name[i] == quote)
             wp__buf_add(out, &quote, 1); /* doubled */
@@ -132,13 +138,15 @@ static wp_status add_object(wp__buf *out, const char *object, size_t len, bool q
     return st;
 }
 
-/* Append a text as a literal. Whether a backslash is an ordinary character depends on a setting
- * (standard_conforming_strings): with one it is a literal in which it never is. */
-static wp_status add_literal(wp__buf *out, const wp__buf *text, wp_error **err)
+/* Append a text as a literal. On PostgreSQL it depends on a setting (standard_conforming_strings) whether a
+ * backslash is an ordinary character: with one it is a literal in which it never is. */
+static wp_status add_literal(wp__buf *out, const wp__buf *text, const wp__sql_names *names,
+                             wp_error **err)
 {
-    wp__buf_text(out, text->len && memchr(text->data, '\\', text->len) ? "E'" : "'");
+    const bool escapes = names->quote != '[' && text->len && memchr(text->data, '\\', text->len);
+    wp__buf_text(out, escapes ? "E'" : "'");
     for (size_t i = 0; i < text->len; i++) {
-        if (text->data[i] == '\'' || text->data[i] == '\\')
+        if (text->data[i] == '\'' || (escapes && text->data[i] == '\\'))
             wp__buf_add(out, &text->data[i], 1); /* doubled */
         wp__buf_add(out, &text->data[i], 1);
     }
@@ -152,7 +160,7 @@ static wp_status add_name_literal(wp__buf *out, const char *object, size_t len,
     wp__buf name = {0};
     wp_status st = add_object(&name, object, len, true, names, err);
     if (st == WP_OK)
-        st = add_literal(out, &name, err);
+        st = add_literal(out, &name, names, err);
     wp__buf_free(&name);
     return st;
 }
@@ -169,7 +177,7 @@ static wp_status add_placeholder(wp__buf *out, const char *source, size_t len, s
     if (bare || literal)
         start += 5;
     end = start;
-    while (end < len && is_word(source[end]))
+    while (end < len && is_object(source[end]))
         end++;
     if (end == start || end == len || source[end] != '}')
         return wp__fail(err, WP_E_INTERNAL, "malformed placeholder in an embedded statement");
@@ -196,7 +204,7 @@ static wp_status add_body(wp__buf *out, const char *source, size_t len, size_t *
     *pos = end + sizeof body_end - 1;
     st = wp__sql_render(&text, source + start, end - start, names, err);
     if (st == WP_OK)
-        st = add_literal(out, &text, err);
+        st = add_literal(out, &text, names, err);
     wp__buf_free(&text);
     return st;
 }

@@ -96,7 +96,7 @@ typedef struct wp__sql_names {
     const char *inbox;    /* the same of the inbox */
     const char *database; /* before every name; NULL: none */
     const char *home;     /* before names in statements, not in scripts; NULL: none */
-    char quote;           /* around names; 0: " */
+    char quote;           /* around names; 0: "; [ for [ and ] */
     bool schemas;         /* the engine has schemas; else the schema is every name's prefix */
     size_t max_bytes;     /* the engine's limit of a name; 0: none */
 } wp__sql_names;

@@ -101,8 +101,10 @@ static wp_status page_next(wp_op *op, wp_error **err)
             return WP_OK;
         if ((st = use_seqs(self, &self->gone, err)) != WP_OK)
             return st;
-        self->step = MESSAGES;
-        wp__op_use_queue(op, WP__QUEUE_REMOVE, 0);
+        self->step =
+            wp__op_has(op, wp__queue_sql_id(op->queue, WP__QUEUE_REMOVE)) ? MESSAGES : REPLAYED;
+        wp__op_use_queue(op, self->step == MESSAGES ? WP__QUEUE_REMOVE : WP__QUEUE_REMOVE_REPLAYED,
+                         0);
     } else if (self->step == MESSAGES) {
         self->step = REPLAYED;
         wp__op_use_queue(op, WP__QUEUE_REMOVE_REPLAYED, 0);

@@ -1,0 +1,2 @@
+-- migration_schema_create: the schema itself.
+CREATE SCHEMA {schema}

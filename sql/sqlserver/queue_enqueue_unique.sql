@@ -1,0 +1,2 @@
+-- queue_enqueue_unique: store one message unless an unfinished one has its unique key; its id, if it was. Waits for a transaction that is storing the same key.
+EXEC {queue_EnqueueUnique} @Topic = :topic, @Payload = :payload, @UniqueKey = :unique_key, @Headers = :headers, @CorrelationId = :correlation_id, @OrderingKey = :ordering_key, @DueAt = :due_at, @Delay = :delay, @ExpiresAt = :expires_at, @Id = :id, @Now = :now

@@ -1,0 +1,2 @@
+-- queue_find_old: up to @BatchSize finished messages after @Number; 1: done for @Delay us; 1: not so old itself.
+EXEC {queue_FindOld} @Number = :number, @Delay = :delay, @BatchSize = :batch, @Now = :now

@@ -1,0 +1,2 @@
+-- queue_get: one message with its state.
+EXEC {queue_Get} @Id = :id

@@ -1,0 +1,26 @@
+-- queue_finish: end the claims that @OwnerToken holds, as done (2) or failed (3); 0.
+IF OBJECT_ID(N{text:queue_Finish}) IS NULL EXEC (N{body}CREATE PROCEDURE {queue_Finish} AS RETURN{end});
+GO
+ALTER PROCEDURE {queue_Finish}
+    @OwnerToken UNIQUEIDENTIFIER,
+    @Claims NVARCHAR(MAX),
+    @Status TINYINT = 2,
+    @Now BIGINT = NULL,
+    @Attempts INT = 0,
+    @Worker NVARCHAR(MAX) = NULL,
+    @Reason NVARCHAR(MAX) = NULL
+AS
+BEGIN
+{settings}
+{now}
+{claims}
+    DECLARE @held TABLE (Seq BIGINT NOT NULL, ClaimNumber BIGINT NOT NULL);
+    UPDATE w
+    SET Status = @Status, RetryCount = w.RetryCount + @Attempts, OwnerToken = NULL, LockedUntil = NULL, OrderedKey = NULL, RunningKey = NULL, ActiveKey = NULL,
+        ProcessedAt = @now_at, ProcessedBy = @Worker, LastError = COALESCE(@Reason, w.LastError)
+    OUTPUT inserted.Seq, inserted.ClaimNumber INTO @held
+    FROM {queue} AS w WITH (UPDLOCK, ROWLOCK)
+    JOIN @claim AS c ON c.Seq = w.Seq
+    WHERE w.Status = 1 AND w.OwnerToken = @OwnerToken AND (c.ClaimNumber IS NULL OR c.ClaimNumber = w.ClaimNumber);
+    SELECT h.Seq, h.ClaimNumber, 0 FROM @held AS h;
+END
