@@ -3,5 +3,5 @@ SELECT f.seq, CASE WHEN f.status <> 3 AND f.finished_at <= n.old AND m.last_seen
        CASE WHEN m.created_at > n.old AND m.created_at <= n.old + :delay THEN 1 ELSE 0 END
 FROM (SELECT COALESCE(:now, TIMESTAMPDIFF(MICROSECOND, DATE'1970-01-01', UTC_TIMESTAMP(6))) - :delay AS old) AS n
 STRAIGHT_JOIN (SELECT i.seq, i.status, i.finished_at FROM {inbox_finished} AS i WHERE i.seq > :number ORDER BY i.seq LIMIT :batch) AS f
-STRAIGHT_JOIN {inbox} AS m ON m.seq = f.seq
+STRAIGHT_JOIN {inbox} AS m FORCE INDEX (PRIMARY) ON m.seq = f.seq
 ORDER BY f.seq

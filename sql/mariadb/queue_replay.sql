@@ -4,7 +4,7 @@ SELECT f.seq, m.topic, CASE WHEN m.ordering_key IS NULL THEN 0 ELSE 4 END, n.now
        CASE WHEN m.expires_at > n.now THEN m.expires_at END, f.last_error
 FROM (SELECT COALESCE(:now, TIMESTAMPDIFF(MICROSECOND, DATE'1970-01-01', UTC_TIMESTAMP(6))) AS now) AS n
 STRAIGHT_JOIN JSON_TABLE(:seqs, '$[*]' COLUMNS (place FOR ORDINALITY, seq BIGINT PATH '$')) AS s
-STRAIGHT_JOIN {queue_finished} AS f ON f.seq = s.seq
-STRAIGHT_JOIN {queue} AS m ON m.seq = s.seq
+STRAIGHT_JOIN {queue_finished} AS f FORCE INDEX (PRIMARY) ON f.seq = s.seq
+STRAIGHT_JOIN {queue} AS m FORCE INDEX (PRIMARY) ON m.seq = s.seq
 WHERE f.status = 3 AND m.topic IS NOT NULL
 ON DUPLICATE KEY UPDATE seq = {queue_work}.seq

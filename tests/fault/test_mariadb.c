@@ -236,14 +236,33 @@ static void test_lent__user_with_few_rights__may_enqueue_and_finish(void **state
     wpt_odbc_exec(p->dbc, "DROP USER poor@'%'");
 }
 
-/* ---- what there is not -------------------------------------------------------------------- */
-
-static void test_queues__not_there_yet__are_refused_by_name(void **state)
+/* An app's transaction that has finished a message holds up nobody who finishes another one, however few there are. */
+static void test_finish__while_an_app_is_finishing__does_not_wait(void **state)
 {
     place *p = *state;
-    wp_lease_info *info = NULL;
-    WPT_FAILS(wp_lease_get(&info, p->store, NULL, WP_LEASE_EXCLUSIVE, "a", WPT_ERR), WP_E_STATE,
-              "mariadb");
+    SQLHDBC app = wpt_mariadb_connect(p->url);
+    wp_conn *conn = lend(p->store, app);
+    wp_claim *claim = NULL;
+    size_t changed = 0;
+    wp_id owner, ids[4];
+    wp_id_new(&owner);
+    for (int i = 0; i < 4; i++)
+        ids[i] = enqueue(p->store, NULL, NULL);
+    WPT_OK(wp_outbox_claim(&claim, p->store, &owner, NULL, 0, 10, 60000, WPT_ERR));
+    assert_int_equal(wp_claim_count(claim), 4);
+    wp_claim_free(claim);
+    wpt_odbc_exec(app, "BEGIN");
+    WPT_OK(wp_outbox_ack(&changed, p->store, conn, &owner, &ids[1], NULL, 1, "a", WPT_ERR));
+    assert_int_equal(changed, 1);
+    WPT_OK(wp_outbox_ack(&changed, p->store, NULL, &owner, &ids[2], NULL, 1, "b", WPT_ERR));
+    assert_int_equal(changed, 1);
+    WPT_OK(wp_outbox_renew(&changed, p->store, NULL, &owner, &ids[0], NULL, 1, 60000, WPT_ERR));
+    assert_int_equal(changed, 1);
+    WPT_OK(wp_outbox_abandon(&changed, p->store, NULL, &owner, &ids[3], NULL, 1, 0, "b", WPT_ERR));
+    assert_int_equal(changed, 1);
+    wpt_odbc_exec(app, "ROLLBACK");
+    wp_conn_free(conn);
+    wpt_odbc_close(app);
 }
 
 /* ---- many at once ------------------------------------------------------------------------- */
@@ -313,7 +332,7 @@ int main(void)
         TEST(test_lent__last_insert_id__stays_the_apps),
         TEST(test_lent__client_encoding__other_than_utf8mb4_is_refused),
         TEST(test_lent__user_with_few_rights__may_enqueue_and_finish),
-        TEST(test_queues__not_there_yet__are_refused_by_name),
+        TEST(test_finish__while_an_app_is_finishing__does_not_wait),
         TEST(test_claim__by_many_at_once__each_message_once),
     };
     cmocka_set_test_filter(getenv("WAYPOST_TEST_FILTER"));

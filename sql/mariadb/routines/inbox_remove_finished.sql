@@ -12,10 +12,10 @@ BEGIN
 {call_begin}
     SET STATEMENT group_concat_max_len = 1073741824 FOR
     SELECT CONCAT('[', GROUP_CONCAT('[', f.seq, ']' ORDER BY f.seq), ']') INTO v_held
-    FROM JSON_TABLE(p_seqs, '$[*]' COLUMNS (seq BIGINT PATH '$')) AS s STRAIGHT_JOIN {inbox} AS m ON m.seq = s.seq STRAIGHT_JOIN {inbox_finished} AS f ON f.seq = s.seq
+    FROM JSON_TABLE(p_seqs, '$[*]' COLUMNS (seq BIGINT PATH '$')) AS s STRAIGHT_JOIN {inbox} AS m FORCE INDEX (PRIMARY) ON m.seq = s.seq STRAIGHT_JOIN {inbox_finished} AS f FORCE INDEX (PRIMARY) ON f.seq = s.seq
     WHERE (f.status = 3) = (p_status = 3) AND (p_status = 3 OR m.last_seen_at <= v_now - p_delay)
     FOR UPDATE SKIP LOCKED;
-    DELETE f FROM JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {inbox_finished} AS f ON f.seq = c.seq;
+    DELETE f FROM JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {inbox_finished} AS f FORCE INDEX (PRIMARY) ON f.seq = c.seq;
 {call_end}
     SELECT c.seq FROM JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c;
 END

@@ -14,10 +14,10 @@ BEGIN
 {call_begin}
     SET STATEMENT group_concat_max_len = 1073741824 FOR
     SELECT CONCAT('[', GROUP_CONCAT('[', w.seq, ',', w.claim_number, ']' ORDER BY w.seq), ']') INTO v_held
-    FROM JSON_TABLE(p_claims, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {inbox_work} AS w ON w.seq = c.seq
+    FROM JSON_TABLE(p_claims, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {inbox_work} AS w FORCE INDEX (PRIMARY) ON w.seq = c.seq
     WHERE w.status = 1 AND w.owner_token = v_owner AND (c.claim_number IS NULL OR c.claim_number = w.claim_number)
     FOR UPDATE;
-    UPDATE JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {inbox_work} AS w ON w.seq = c.seq
+    UPDATE JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {inbox_work} AS w FORCE INDEX (PRIMARY) ON w.seq = c.seq
     SET w.status = CASE WHEN w.ordering_key IS NULL THEN 0 ELSE 4 END, w.running_key = NULL, w.next_attempt_at = GREATEST(v_now + p_delay, w.next_attempt_at), w.attempt = w.attempt + 1,
         w.owner_token = NULL, w.locked_until = NULL, w.last_error = COALESCE(p_reason, w.last_error);
 {call_end}

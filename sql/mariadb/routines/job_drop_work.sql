@@ -15,11 +15,11 @@ BEGIN
     WHERE r.job_id = v_id;
     SET STATEMENT group_concat_max_len = 1073741824 FOR
     SELECT CONCAT('[', GROUP_CONCAT('[', w.seq, ']' ORDER BY w.seq), ']') INTO v_held
-    FROM JSON_TABLE(v_found, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {job_run_work} AS w ON w.seq = c.seq
+    FROM JSON_TABLE(v_found, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {job_run_work} AS w FORCE INDEX (PRIMARY) ON w.seq = c.seq
     WHERE w.status <> 1
     FOR UPDATE;
-    DELETE w FROM JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {job_run_work} AS w ON w.seq = c.seq;
-    DELETE r FROM JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {job_run} AS r ON r.seq = c.seq;
-    DELETE p FROM JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {job_run_replayed} AS p ON p.seq = c.seq;
+    DELETE w FROM JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {job_run_work} AS w FORCE INDEX (PRIMARY) ON w.seq = c.seq;
+    DELETE r FROM JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {job_run} AS r FORCE INDEX (PRIMARY) ON r.seq = c.seq;
+    DELETE p FROM JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {job_run_replayed} AS p FORCE INDEX (seq) ON p.seq = c.seq;
 {call_end}
 END

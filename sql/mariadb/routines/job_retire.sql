@@ -13,7 +13,7 @@ BEGIN
     WHERE j.registrar = p_registrar AND j.absent = 0
       AND j.name NOT IN (SELECT t.name FROM JSON_TABLE(p_topics, '$[*]' COLUMNS (place FOR ORDINALITY, name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin PATH '$')) AS t)
     FOR UPDATE;
-    UPDATE JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {job} AS j ON j.seq = c.seq
+    UPDATE JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {job} AS j FORCE INDEX (PRIMARY) ON j.seq = c.seq
     SET j.absent = 1, j.version = j.version + 1, j.next_due_at = NULL;
 {call_end}
     SELECT c.seq FROM JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c;

@@ -9,7 +9,7 @@ BEGIN
     DECLARE v_seq BIGINT;
 {call_begin}
     SELECT MAX(w.seq) INTO v_seq
-    FROM {job_run} AS r STRAIGHT_JOIN {job_run_work} AS w ON w.seq = r.seq
+    FROM {job_run} AS r STRAIGHT_JOIN {job_run_work} AS w FORCE INDEX (PRIMARY) ON w.seq = r.seq
     WHERE r.id = UNHEX(REPLACE(p_id, '-', ''));
     UPDATE {job_run} AS r SET r.cancel_at = v_now WHERE r.seq = v_seq;
 {call_end}

@@ -16,7 +16,7 @@ BEGIN
           ORDER BY f.finished_at, f.seq
           LIMIT p_batch
           FOR UPDATE SKIP LOCKED) AS o;
-    DELETE f FROM JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {job_run_finished} AS f ON f.seq = c.seq;
+    DELETE f FROM JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {job_run_finished} AS f FORCE INDEX (PRIMARY) ON f.seq = c.seq;
 {call_end}
     SELECT c.seq FROM JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c;
 END

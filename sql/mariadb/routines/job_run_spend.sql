@@ -13,15 +13,15 @@ BEGIN
 {call_begin}
     SET STATEMENT group_concat_max_len = 1073741824 FOR
     SELECT CONCAT('[', GROUP_CONCAT('[', w.seq, ',', w.claim_number, ']' ORDER BY w.seq), ']') INTO v_held
-    FROM JSON_TABLE(p_claims, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {job_run_work} AS w ON w.seq = c.seq
+    FROM JSON_TABLE(p_claims, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {job_run_work} AS w FORCE INDEX (PRIMARY) ON w.seq = c.seq
     WHERE w.status = 1 AND w.owner_token = v_owner AND (c.claim_number IS NULL OR c.claim_number = w.claim_number)
       AND w.max_attempts > 0 AND w.attempt + 1 >= w.max_attempts
     FOR UPDATE;
     INSERT INTO {job_run_finished} (seq, status, attempt, claim_number, finished_at, last_error)
     SELECT w.seq, 3, w.attempt + 1, w.claim_number, v_now, COALESCE(p_reason, w.last_error)
-    FROM JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {job_run_work} AS w ON w.seq = c.seq
+    FROM JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {job_run_work} AS w FORCE INDEX (PRIMARY) ON w.seq = c.seq
     FOR UPDATE;
-    DELETE w FROM JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {job_run_work} AS w ON w.seq = c.seq;
+    DELETE w FROM JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {job_run_work} AS w FORCE INDEX (PRIMARY) ON w.seq = c.seq;
 {call_end}
     SELECT c.seq, c.claim_number FROM JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c;
 END

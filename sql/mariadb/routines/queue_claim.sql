@@ -83,7 +83,7 @@ BEGIN
         SELECT CONCAT('[', GROUP_CONCAT('[', f.seq, ']' ORDER BY f.seq), ']') INTO v_heads
         FROM (
             SELECT w.seq, w.next_attempt_at
-            FROM JSON_TABLE(CONCAT('[', v_heads, ']'), '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS h STRAIGHT_JOIN {queue_work} AS w ON w.seq = h.seq
+            FROM JSON_TABLE(CONCAT('[', v_heads, ']'), '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS h STRAIGHT_JOIN {queue_work} AS w FORCE INDEX (PRIMARY) ON w.seq = h.seq
             WHERE w.status = 4 AND w.next_attempt_at <= v_now AND (w.expires_at IS NULL OR w.expires_at > v_now)
           AND w.topic IN (SELECT t.topic FROM JSON_TABLE(p_topics, '$[*]' COLUMNS (place FOR ORDINALITY, topic VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin PATH '$')) AS t)
               AND NOT EXISTS (SELECT 1 FROM {queue_work} AS r WHERE r.running_key = w.ordering_key)
@@ -91,7 +91,7 @@ BEGIN
             LIMIT p_batch) AS f;
         SET STATEMENT group_concat_max_len = 1073741824 FOR
         SELECT NULLIF(CONCAT_WS(',', v_found, GROUP_CONCAT('[', w.seq, ',', w.next_attempt_at, ']')), '') INTO v_found
-        FROM JSON_TABLE(v_heads, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS h STRAIGHT_JOIN {queue_work} AS w ON w.seq = h.seq
+        FROM JSON_TABLE(v_heads, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS h STRAIGHT_JOIN {queue_work} AS w FORCE INDEX (PRIMARY) ON w.seq = h.seq
         WHERE w.status = 4 AND w.next_attempt_at <= v_now AND (w.expires_at IS NULL OR w.expires_at > v_now)
           AND w.topic IN (SELECT t.topic FROM JSON_TABLE(p_topics, '$[*]' COLUMNS (place FOR ORDINALITY, topic VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin PATH '$')) AS t)
         FOR UPDATE SKIP LOCKED;
@@ -103,7 +103,7 @@ BEGIN
         FROM JSON_TABLE(CONCAT('[', v_found, ']'), '$[*]' COLUMNS (seq BIGINT PATH '$[0]', next_attempt_at BIGINT PATH '$[1]')) AS j
         ORDER BY j.next_attempt_at, j.seq
         LIMIT p_batch) AS p;
-    UPDATE JSON_TABLE(v_found, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {queue_work} AS w ON w.seq = c.seq
+    UPDATE JSON_TABLE(v_found, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {queue_work} AS w FORCE INDEX (PRIMARY) ON w.seq = c.seq
     SET w.status = 1, w.running_key = w.ordering_key, w.owner_token = UNHEX(REPLACE(p_owner, '-', '')),
         w.locked_until = v_now + p_lease, w.claim_number = w.claim_number + 1, w.max_attempts = p_max_attempts;
     -- Where there are more keys, a row of nulls tells how far this went. The rows come in the order of v_found.

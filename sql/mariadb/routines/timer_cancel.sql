@@ -11,7 +11,7 @@ BEGIN
     DECLARE v_claim_number BIGINT;
 {call_begin}
     SELECT MAX(w.seq), MAX(w.claim_number) INTO v_seq, v_claim_number
-    FROM {timer} AS m STRAIGHT_JOIN {timer_work} AS w ON w.seq = m.seq
+    FROM {timer} AS m STRAIGHT_JOIN {timer_work} AS w FORCE INDEX (PRIMARY) ON w.seq = m.seq
     WHERE m.id = UNHEX(REPLACE(p_id, '-', '')) AND w.status <> 1 AND w.attempt = 0
     FOR UPDATE;
     IF v_seq IS NOT NULL THEN

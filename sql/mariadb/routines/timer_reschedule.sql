@@ -11,7 +11,7 @@ BEGIN
     DECLARE v_seq BIGINT;
 {call_begin}
     SELECT MAX(w.seq) INTO v_seq
-    FROM {timer} AS m STRAIGHT_JOIN {timer_work} AS w ON w.seq = m.seq
+    FROM {timer} AS m STRAIGHT_JOIN {timer_work} AS w FORCE INDEX (PRIMARY) ON w.seq = m.seq
     WHERE m.id = UNHEX(REPLACE(p_id, '-', '')) AND w.status <> 1 AND w.attempt = 0
     FOR UPDATE;
     UPDATE {timer_work} AS w SET w.next_attempt_at = v_due WHERE w.seq = v_seq;
