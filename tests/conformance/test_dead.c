@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conformance of dead letters and of the cleanup, for every queue alike. */
+/* Conformance of looking at what is not finished, of dead letters, and of the cleanup, for every queue alike. */
 #include <sqlite3.h>
 #include <waypost/job.h>
 #include <waypost/lease.h>
 #include <waypost/timer.h>
+#include <waypost/unfinished.h>
 
 #include "bed.h"
 #include "inbox_bed.h"
@@ -216,6 +217,73 @@ static void test_stats__of_claims_whose_lease_is_over__count_them(void **state)
         assert_int_equal(stat_of(b, q, WP_STAT_LEASE_EXPIRED), 0);
         assert_int_equal(stat_of(b, q, WP_STAT_IN_PROGRESS), 1);
     }
+}
+
+/* A page of what is unfinished: these ids, in this order. */
+static void unfinished_are(bed *b, const queue *q, const char *topic, const wp_id *const *ids,
+                           size_t count, wp_message_status status)
+{
+    wp_unfinished *all = NULL, *page = NULL, *next = NULL;
+    WPT_OK(wp_unfinished_read(&all, b->store, q->source, topic, NULL, 100, WPT_ERR));
+    assert_int_equal(wp_unfinished_count(all), count);
+    for (size_t i = 0; i < count; i++) { /* one by one, too */
+        const wp_outbox_info *info = wp_unfinished_at(all, i);
+        assert_memory_equal(wp_received_id(wp_outbox_info_message(info)), ids[i], sizeof *ids[i]);
+        assert_int_equal(wp_outbox_info_status(info), status);
+        assert_int_equal(wp_outbox_info_source(info), q->source);
+        WPT_OK(wp_unfinished_read(&next, b->store, q->source, topic, wp_unfinished_at(page, 0), 1,
+                                  WPT_ERR));
+        wp_unfinished_free(page);
+        page = next;
+        assert_int_equal(wp_unfinished_count(page), 1);
+        assert_true(wpt_id_equal(wp_received_id(wp_outbox_info_message(wp_unfinished_at(page, 0))),
+                                 ids[i]));
+    }
+    assert_null(wp_unfinished_at(all, count));
+    wp_unfinished_free(page);
+    wp_unfinished_free(all);
+}
+
+/* proves: CLI-001 */
+static void test_unfinished__of_each_queue__is_listed_by_topic_and_page(void **state)
+{
+    bed *b = *state;
+    wp_unfinished *page = NULL;
+    for (size_t s = 0; s < WPT_COUNT(queues); s++) {
+        const queue *q = &queues[s];
+        const wp_id owner = wpt_owner(1);
+        wp_id done, a, c, dead;
+        unfinished_are(b, q, NULL, NULL, 0, WP_MESSAGE_READY);
+        done = send(b, q, "done", "t");
+        ack(b, q, &done);
+        dead = send(b, q, "dead", "t");
+        bury(b, q, &dead, "broken");
+        a = send(b, q, "a", "t");
+        c = send(b, q, "c", "other");
+        unfinished_are(b, q, NULL, (const wp_id *const[]){&a, &c}, 2, WP_MESSAGE_READY);
+        unfinished_are(b, q, "other", (const wp_id *const[]){&c}, 1, WP_MESSAGE_READY);
+        unfinished_are(b, q, "T", NULL, 0, WP_MESSAGE_READY);
+        wp_claim_free(claim_all(b, q));
+        unfinished_are(b, q, NULL, (const wp_id *const[]){&a, &c}, 2, WP_MESSAGE_IN_PROGRESS);
+        WPT_OK(q->abandon(NULL, b->store, NULL, &owner, &a, NULL, 1, 60000, "later", WPT_ERR));
+        unfinished_are(b, q, "t", (const wp_id *const[]){&a}, 1, WP_MESSAGE_READY);
+        WPT_OK(wp_unfinished_read(&page, b->store, q->source, "t", NULL, 9, WPT_ERR));
+        assert_string_equal(wp_outbox_info_last_error(wp_unfinished_at(page, 0)), "later");
+        wp_unfinished_free(page);
+    }
+    WPT_FAILS(wp_unfinished_read(&page, b->store, WP_SOURCE_ALL, NULL, NULL, 9, WPT_ERR),
+              WP_E_ARGUMENT, "source");
+    WPT_FAILS(wp_unfinished_read(&page, b->store, WP_SOURCE_OUTBOX, "", NULL, 9, WPT_ERR),
+              WP_E_ARGUMENT, "topic");
+    WPT_FAILS(wp_unfinished_read(&page, b->store, WP_SOURCE_OUTBOX, NULL, NULL, 0, WPT_ERR),
+              WP_E_RANGE, "limit");
+    WPT_FAILS(wp_unfinished_read(&page, b->store, WP_SOURCE_OUTBOX, NULL, NULL, WP_BATCH_MAX + 1,
+                                 WPT_ERR),
+              WP_E_RANGE, "limit");
+    WPT_FAILS(wp_unfinished_read(NULL, b->store, WP_SOURCE_OUTBOX, NULL, NULL, 9, WPT_ERR),
+              WP_E_ARGUMENT, "out");
+    WPT_FAILS(wp_unfinished_read(&page, NULL, WP_SOURCE_OUTBOX, NULL, NULL, 9, WPT_ERR),
+              WP_E_ARGUMENT, "store");
 }
 
 /* scenario: DED-001 */
@@ -1079,6 +1147,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         BED_TEST(test_claim__after_attempts_that_failed__says_why_the_last_one_did),
         BED_TEST(test_stats__of_claims_whose_lease_is_over__count_them),
+        BED_TEST(test_unfinished__of_each_queue__is_listed_by_topic_and_page),
         BED_TEST(test_dead__of_all_queues__are_one_list_by_when_they_died),
         BED_TEST(test_dead__of_all_queues__replayed_and_purged_by_one_limit_and_rate),
         BED_TEST(test_dead__listed_by_pages_and_filters__are_those_that_died),

@@ -101,7 +101,7 @@ WP_API wp_status wp_timer_stats_read(wp_outbox_stats **out, wp_store *store, int
                                      wp_error **err);
 
 /** A page of timers. A snapshot. */
-typedef struct wp_timers wp_timers;
+typedef struct wp_unfinished wp_timers;
 
 /** List timers in the order in which they were scheduled.
  * @param correlation_id  those that have it, finished ones too; NULL: all that are unfinished

@@ -20,6 +20,7 @@
 #include <waypost/schedule.h>
 #include <waypost/store.h>
 #include <waypost/timer.h>
+#include <waypost/unfinished.h>
 #include <waypost/worker.h>
 
 #endif

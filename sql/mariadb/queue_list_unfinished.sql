@@ -1,12 +1,13 @@
--- timer_list: unfinished timers after the one :number, in the order in which they were scheduled.
+-- queue_list_unfinished: unfinished messages after the one :number, of a topic or of all, in the order in which they came.
 SELECT m.seq, w.attempt, w.claim_number, HEX(m.id), m.topic, m.payload, m.headers, m.correlation_id,
        m.ordering_key, m.created_at, m.due_at, m.expires_at,
        CASE WHEN w.status = 4 AND NOT EXISTS (
-                 SELECT 1 FROM {timer_work} AS e
+                 SELECT 1 FROM {queue_work} AS e
                  WHERE e.ordering_key = w.ordering_key AND (e.seq < w.seq OR e.status = 1))
             THEN 0 ELSE w.status END,
-       w.next_attempt_at, w.locked_until, NULL, NULL, w.last_error
-FROM {timer_work} AS w JOIN {timer} AS m ON m.seq = w.seq
+       w.next_attempt_at, w.locked_until, NULL, NULL, w.last_error{columns}
+FROM {queue_work} AS w JOIN {queue} AS m ON m.seq = w.seq
 WHERE w.seq > :number
+  AND (:topic IS NULL OR m.topic = :topic)
 ORDER BY w.seq
 LIMIT :batch

@@ -1,8 +1,9 @@
--- timer_list: unfinished timers after the one :number, in the order in which they were scheduled.
+-- queue_list_unfinished: unfinished messages after the one :number, of a topic or of all, in the order in which they came.
 SELECT m.seq, w.attempt, w.claim_number, m.id, m.topic, m.payload, m.headers, m.correlation_id,
        m.ordering_key, m.created_at, m.due_at, m.expires_at, w.status, w.next_attempt_at, w.locked_until,
-       NULL, NULL, w.last_error
-FROM {timer_work} AS w CROSS JOIN {timer} AS m
+       NULL, NULL, w.last_error{columns}
+FROM {queue_work} AS w CROSS JOIN {queue} AS m
 WHERE w.seq > :number AND m.seq = w.seq
+  AND (:topic IS NULL OR m.topic = :topic)
 ORDER BY w.seq
 LIMIT :batch
