@@ -54,8 +54,8 @@ static bool is_option(const cli_args *args, int at)
 /* Whether what follows an option is its value. */
 static bool takes_value(const char *option)
 {
-    static const char *const flags[] = {"json", "help",      "version",   "all",
-                                        "yes",  "semaphore", "unfinished"};
+    static const char *const flags[] = {"json", "help",      "version",    "all",
+                                        "yes",  "semaphore", "unfinished", "drain"};
     for (size_t i = 0; i < COUNT(flags); i++)
         if (strcmp(option + 2, flags[i]) == 0)
             return false;
@@ -111,6 +111,18 @@ bool cli_flag(cli_args *args, const char *name)
         if (!args->used[i] && is_option(args, i) && strcmp(args->argv[i] + 2, name) == 0)
             found = args->used[i] = true;
     return found;
+}
+
+char **cli_rest(cli_args *args)
+{
+    for (int i = 0; i < args->argc; i++) {
+        if (strcmp(args->argv[i], "--") != 0)
+            continue;
+        for (int k = i; k < args->argc; k++)
+            args->used[k] = true;
+        return args->argv + i + 1;
+    }
+    return NULL;
 }
 
 /* A number at the beginning of `text`; what follows in *rest. */

@@ -6,6 +6,8 @@
  *   queues.c     schema, counts, health, single messages, cleanup
  *   dead.c       dead letters
  *   jobs.c       jobs, runs, timers, leases
+ *   look.c       peek and top
+ *   worker.c     a worker whose handler is a program
  */
 #ifndef WAYPOST_CLI_H
 #define WAYPOST_CLI_H
@@ -47,6 +49,8 @@ bool cli_flag(cli_args *args, const char *name);
 int64_t cli_number(cli_args *args, const char *name, int64_t otherwise);
 /* A duration such as 250ms, 30s, 5m, 2h, 7d, in milliseconds. Likewise. */
 int64_t cli_duration_ms(cli_args *args, const char *name, int64_t otherwise);
+/* What stands behind "--", as an argv; NULL: there is no "--". Before any cli_word(). */
+char **cli_rest(cli_args *args);
 /* Exits if a word or an option is left that nobody asked for. */
 void cli_args_end(cli_args *args);
 
@@ -67,6 +71,14 @@ typedef struct cli {
 void cli_check(wp_status status, wp_error **err);
 /* Say that there is none; returns CLI_NOT_FOUND. */
 int cli_not_found(const char *what, const char *name);
+/* The queues, with their counts. */
+enum { CLI_QUEUES = 4 };
+typedef struct cli_queue_kind {
+    wp_source source;
+    const char *name;
+    wp_status (*stats)(wp_outbox_stats **, wp_store *, int, wp_error **);
+} cli_queue_kind;
+extern const cli_queue_kind cli_queues[CLI_QUEUES];
 /* The queue that --queue names: `otherwise` where it is not there. */
 wp_source cli_queue(cli *c, const char *otherwise);
 const char *cli_queue_name(wp_source source);
@@ -80,6 +92,9 @@ int cli_health(cli *c);
 int cli_enqueue(cli *c);
 int cli_show(cli *c);
 int cli_cleanup(cli *c);
+int cli_peek(cli *c);
+int cli_top(cli *c);
+int cli_worker(cli *c);
 int cli_dead(cli *c);
 int cli_jobs(cli *c);
 int cli_runs(cli *c);

@@ -26,6 +26,10 @@ static const struct command {
      "enqueue TOPIC PAYLOAD|- [--queue outbox|timers] [--delay DURATION] [--header NAME:VALUE]...\n"
      "        [--correlation-id ID] [--ordering-key KEY] [--unique-key KEY]\n"
      "    store a message; - reads the payload from the standard input"},
+    {"peek", cli_peek, false,
+     "peek [--queue QUEUE] [--topic TOPIC] [--limit N]\n    what is not finished, in the order in "
+     "which it came; "
+     "nothing is claimed"},
     {"show", cli_show, false,
      "show ID [--queue outbox|inbox|timers]\n    one message, with its payload"},
     {"dead", cli_dead, false,
@@ -49,6 +53,20 @@ static const struct command {
     {"timers", cli_timers, false,
      "timers [--correlation-id ID] [--limit N]\n    those that are not finished; of an id, all"},
     {"lease", cli_lease, false, "lease NAME [--semaphore]\n    who holds it"},
+    {"worker", cli_worker, false,
+     "worker TOPIC... [--queue QUEUE] [--threads N] [--stop-timeout DURATION] [--drain] -- PROGRAM "
+     "[ARGUMENT]...\n"
+     "    run a program for each message: the payload is its standard input, WAYPOST_MESSAGE_ID, "
+     "_TOPIC, _ATTEMPT,\n"
+     "    _CORRELATION_ID, _HEADERS, _STORE_ID and _QUEUE its environment. Ends it with 0, the "
+     "message is done; with 65\n"
+     "    it is a dead letter; else it is tried again, and the last line of the standard error "
+     "stream is the reason.\n"
+     "    The standard output of a job's run is kept with it. --drain: what is due now, then it "
+     "ends"},
+    {"top", cli_top, false,
+     "top [--interval DURATION] [--count N]\n    counts and rates by queue and topic, again and "
+     "again"},
     {"cron", cli_cron, true,
      "cron EXPRESSION [--zone ZONE] [--count N]\n    when an expression fires next"},
 };

@@ -6,22 +6,16 @@
 
 #include "cli.h"
 
-typedef wp_status (*stats_fn)(wp_outbox_stats **, wp_store *, int, wp_error **);
-
-static const struct {
-    wp_source source;
-    const char *name;
-    stats_fn stats;
-} queues[] = {{WP_SOURCE_OUTBOX, "outbox", wp_outbox_stats_read},
-              {WP_SOURCE_INBOX, "inbox", wp_inbox_stats_read},
-              {WP_SOURCE_TIMER, "timers", wp_timer_stats_read},
-              {WP_SOURCE_JOB, "jobs", wp_job_run_stats_read}};
+const cli_queue_kind cli_queues[CLI_QUEUES] = {{WP_SOURCE_OUTBOX, "outbox", wp_outbox_stats_read},
+                                               {WP_SOURCE_INBOX, "inbox", wp_inbox_stats_read},
+                                               {WP_SOURCE_TIMER, "timers", wp_timer_stats_read},
+                                               {WP_SOURCE_JOB, "jobs", wp_job_run_stats_read}};
 
 const char *cli_queue_name(wp_source source)
 {
-    for (size_t i = 0; i < COUNT(queues); i++)
-        if (queues[i].source == source)
-            return queues[i].name;
+    for (size_t i = 0; i < CLI_QUEUES; i++)
+        if (cli_queues[i].source == source)
+            return cli_queues[i].name;
     return "?";
 }
 
@@ -32,9 +26,9 @@ wp_source cli_queue(cli *c, const char *otherwise)
         name = otherwise;
     if (strcmp(name, "all") == 0)
         return WP_SOURCE_ALL;
-    for (size_t i = 0; i < COUNT(queues); i++)
-        if (strcmp(queues[i].name, name) == 0)
-            return queues[i].source;
+    for (size_t i = 0; i < CLI_QUEUES; i++)
+        if (strcmp(cli_queues[i].name, name) == 0)
+            return cli_queues[i].source;
     cli_usage("--queue is \"%s\", not outbox, inbox, timers, jobs or all", name);
 }
 
@@ -83,14 +77,14 @@ int cli_stats(cli *c)
     cli_table *table;
     cli_args_end(c->args);
     table = cli_table_new(c, columns, COUNT(columns));
-    for (size_t i = 0; i < COUNT(queues); i++) {
+    for (size_t i = 0; i < CLI_QUEUES; i++) {
         wp_outbox_stats *read = NULL;
         wp_error *err = NULL;
-        if (source != WP_SOURCE_ALL && source != queues[i].source)
+        if (source != WP_SOURCE_ALL && source != cli_queues[i].source)
             continue;
-        cli_check(queues[i].stats(&read, c->store, finished, &err), &err);
+        cli_check(cli_queues[i].stats(&read, c->store, finished, &err), &err);
         for (size_t t = 0; t < wp_outbox_stats_count(read); t++) {
-            cli_text(table, queues[i].name);
+            cli_text(table, cli_queues[i].name);
             cli_text(table, wp_outbox_stats_topic(read, t));
             for (size_t s = 0; s < COUNT(stats); s++)
                 cli_int(table, wp_outbox_stats_value(read, t, stats[s]));

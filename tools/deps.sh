@@ -8,6 +8,7 @@ packages=(
     libsqlite3-dev libpq-dev unixodbc-dev libjansson-dev libcmocka-dev
     postgresql pgbouncer openssl tzdata
     clang clang-tidy clang-format cppcheck valgrind
+    man-db groff-base bash
     python3 python3-dev python3-venv python3-pip python3-setuptools python3-wheel
     python3-cffi python3-pytest python3-sqlalchemy python3-aiosqlite mypy
     python3-psycopg python3-psycopg2 python3-asyncpg python3-pyodbc python3-django
