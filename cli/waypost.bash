@@ -18,7 +18,7 @@ _waypost() {
     *)
         case $command in
         "") words="$commands $everywhere" ;;
-        health) words="--max-age" ;;
+        health) words="--max-age --limit --scheduler" ;;
         stats) words="--queue --unfinished" ;;
         enqueue) words="--queue --delay --header --correlation-id --ordering-key --unique-key" ;;
         peek) words="--queue --topic --limit" ;;

@@ -135,7 +135,7 @@ int main(void)
     wait_us(clock, worker, HOUR_US); /* 09:00: the chore runs */
     wait_us(clock, worker,
             20 * HOUR_US); /* nobody was there: the chore skips, the report is made up */
-    wait_us(clock, worker, 61 * 1000000);                     /* its second attempt */
+    wait_us(clock, worker, INT64_C(61000000));                /* its second attempt */
     check(wp_job_set_enabled(store, "chore", 0, &err), &err); /* an operator */
     wait_us(clock, worker, 2 * HOUR_US);
     check(wp_job_trigger(NULL, store, "chore", &err), &err); /* once, all the same */
