@@ -434,8 +434,6 @@ class Jobs(Cli):
             ["jobs", "trigger", "j"], ["jobs", "pause", "j"], ["jobs", "preview", "j"], ["jobs", "delete", "j", "--yes"],
             ["runs", "cancel", NONE], ["lease", "l"],
         ):
-            if words[0] == "lease" and self.server == SERVERS["Mariadb"]:
-                continue  # docs/mariadb.md: there are none yet
             with self.subTest(words):
                 done = subprocess.run(
                     [PROGRAM, *words], capture_output=True, text=True, timeout=60, env=self.environment
