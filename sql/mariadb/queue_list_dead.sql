@@ -2,7 +2,7 @@
 SELECT m.seq, f.attempt, f.claim_number, HEX(m.id),
        m.topic, m.payload, m.headers, m.correlation_id, m.ordering_key, m.created_at, m.due_at, m.expires_at,
        f.status, NULL, NULL, f.finished_at, f.finished_by, f.last_error{columns}
-FROM {queue_finished} AS f JOIN {queue} AS m ON m.seq = f.seq
+FROM {queue_finished} AS f FORCE INDEX (failed) STRAIGHT_JOIN {queue} AS m FORCE INDEX (PRIMARY) ON m.seq = f.seq
 WHERE f.status = 3 AND f.finished_at >= :since AND (f.finished_at, f.seq) > (:since, :number) AND f.finished_at <= :until
   AND (:topic IS NULL OR m.topic = :topic)
   AND (:reason IS NULL OR INSTR(f.last_error, BINARY :reason) > 0)

@@ -209,6 +209,61 @@ static void test_lent__client_encoding__other_than_utf8mb4_is_refused(void **sta
     }
 }
 
+/* What is done to some messages waits for no transaction of an app's that has enqueued others, with an ordering key
+ * or without, or that holds others; however few there are, and the server would rather look at them all. */
+static void test_workers_calls__while_an_app_has_other_messages__do_not_wait(void **state)
+{
+    static const char *const keys[] = {NULL, "a", "k", "z"};
+    enum { CLAIMED = 6 };
+    place *p = *state;
+    wp_store *hasty =
+        wpt_store(p->url, NULL,
+                  WPT_OPTIONS("store.busy_timeout_ms", "100", "store.response_timeout_ms", "2000"));
+    SQLHDBC app = wpt_mariadb_connect(p->url);
+    wp_conn *conn = lend(p->store, app);
+    const wp_id owner = wpt_owner(1);
+    wp_id ids[CLAIMED];
+    wp_claim *claim;
+    size_t done = 0;
+    (void)enqueue(p->store, NULL, NULL);
+    wpt_odbc_exec(app, "BEGIN");
+    (void)wpt_odbc_number(app, "SELECT seq FROM infra_outbox_work WHERE seq = 1 FOR UPDATE");
+    for (size_t i = 0; i < WPT_COUNT(keys); i++) {
+        wp_message *m = wpt_message("a", "x");
+        WPT_OK(wp_message_set_ordering_key(m, keys[i], WPT_ERR));
+        (void)wpt_send(p->store, conn, m);
+    }
+    for (size_t i = 0; i < CLAIMED; i++) {
+        wp_message *m = wpt_message("a", "x");
+        WPT_OK(wp_message_set_ordering_key(m, i ? NULL : "k", WPT_ERR));
+        ids[i] = wpt_send(hasty, NULL, m);
+    }
+    claim = wpt_claim(hasty, 1, 10, 60000);
+    assert_int_equal(wp_claim_count(claim), CLAIMED);
+    WPT_OK(wp_outbox_renew(&done, hasty, NULL, &owner, ids, NULL, CLAIMED, 60000, WPT_ERR));
+    assert_int_equal(done, CLAIMED);
+    WPT_OK(wp_outbox_ack(&done, hasty, NULL, &owner, &ids[0], NULL, 2, NULL, WPT_ERR));
+    assert_int_equal(done, 2);
+    WPT_OK(wp_outbox_abandon(&done, hasty, NULL, &owner, &ids[2], NULL, 1, 1, NULL, WPT_ERR));
+    assert_int_equal(done, 1);
+    WPT_OK(wp_outbox_release(&done, hasty, NULL, &owner, &ids[3], NULL, 1, WPT_ERR));
+    assert_int_equal(done, 1);
+    WPT_OK(wp_outbox_fail(&done, hasty, NULL, &owner, &ids[4], NULL, 2, "odd", WPT_ERR));
+    assert_int_equal(done, 2);
+    WPT_OK(wp_outbox_reap(&done, hasty, WPT_ERR));
+    WPT_OK(wp_dead_replay(&done, hasty, WP_SOURCE_OUTBOX, NULL, 1, 0, NULL, WPT_ERR));
+    assert_int_equal(done, 1);
+    WPT_OK(wp_dead_purge(&done, hasty, WP_SOURCE_OUTBOX, NULL, 10, WPT_ERR));
+    assert_int_equal(done, 1);
+    WPT_OK(wp_cleanup(&done, hasty, WP_SOURCE_OUTBOX, 0, WPT_ERR));
+    assert_int_equal(done, 2);
+    wpt_odbc_exec(app, "COMMIT");
+    wp_claim_free(claim);
+    wp_conn_free(conn);
+    wpt_odbc_close(app);
+    wp_store_close(hasty);
+}
+
 /* An app's user needs no right on the tables but to insert messages. */
 static void test_lent__user_with_few_rights__may_enqueue_and_finish(void **state)
 {
@@ -331,6 +386,7 @@ int main(void)
         TEST(test_lent__in_another_database__the_stores_tables_are_meant),
         TEST(test_lent__last_insert_id__stays_the_apps),
         TEST(test_lent__client_encoding__other_than_utf8mb4_is_refused),
+        TEST(test_workers_calls__while_an_app_has_other_messages__do_not_wait),
         TEST(test_lent__user_with_few_rights__may_enqueue_and_finish),
         TEST(test_finish__while_an_app_is_finishing__does_not_wait),
         TEST(test_claim__by_many_at_once__each_message_once),

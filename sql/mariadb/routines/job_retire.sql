@@ -9,7 +9,7 @@ BEGIN
 {call_begin}
     SET STATEMENT group_concat_max_len = 1073741824 FOR
     SELECT CONCAT('[', GROUP_CONCAT('[', j.seq, ']' ORDER BY j.seq), ']') INTO v_held
-    FROM {job} AS j
+    FROM {job} AS j FORCE INDEX (registrar)
     WHERE j.registrar = p_registrar AND j.absent = 0
       AND j.name NOT IN (SELECT t.name FROM JSON_TABLE(p_topics, '$[*]' COLUMNS (place FOR ORDINALITY, name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin PATH '$')) AS t)
     FOR UPDATE;

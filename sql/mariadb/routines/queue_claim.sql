@@ -22,6 +22,7 @@ BEGIN
     DECLARE v_keys BIGINT DEFAULT 0;
     DECLARE v_reached VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin;
     DECLARE v_left BIGINT;
+    DECLARE v_keyed BOOL;
 {call_begin}
     -- Without an ordering key: the first rows of each topic, as many as it has among the first of all topics.
     WHILE v_count > 1 AND v_at < v_count DO
@@ -62,7 +63,9 @@ BEGIN
     END WHILE;
     -- With one: the first unfinished row of each key that has none running; an index keeps a second one from running.
     -- 1,000 keys are looked at, those after the key p_after first.
-    IF EXISTS (SELECT 1 FROM {queue_work} AS w WHERE w.ordering_key > '') THEN
+    -- A condition with this in it would lock the rows: it is a statement.
+    SELECT EXISTS (SELECT 1 FROM {queue_work} AS w WHERE w.ordering_key > '') INTO v_keyed;
+    IF v_keyed THEN
         SELECT NULLIF(CONCAT_WS(',', v_heads, GROUP_CONCAT('[', h.seq, ']')), ''), v_keys + COUNT(*), COALESCE(MAX(h.ordering_key), v_reached)
         INTO v_heads, v_keys, v_reached
         FROM (SELECT w.ordering_key, MIN(w.seq) AS seq FROM {queue_work} AS w FORCE INDEX (keyed)
