@@ -261,7 +261,7 @@ static void test_health__handlers_that_never_end_while_messages_wait__is_degrade
 
 int main(void)
 {
-    const struct CMUnitTest messages[] = {
+    const struct CMUnitTest tests[] = {
         BED_TEST(test_health__nothing_to_do__is_healthy_and_has_its_data),
         BED_TEST(test_health__a_lease_is_over__is_degraded_until_it_is_reaped),
         BED_TEST(test_health__ready_for_longer_than_the_limit__is_overdue_in_its_queue),
@@ -269,10 +269,7 @@ int main(void)
         BED_TEST(test_health__bad_arguments__are_refused_by_kind),
         BED_TEST(test_health__of_a_worker__is_healthy_only_while_it_runs),
         BED_TEST(test_health__handlers_that_never_end_while_messages_wait__is_degraded),
-    };
-    const struct CMUnitTest jobs[] = {
         BED_TEST(test_health__a_job_is_due_and_nobody_makes_its_run__is_overdue),
     };
-    const int failed = bed_run_messages(messages, WPT_COUNT(messages));
-    return failed + bed_run(jobs, WPT_COUNT(jobs));
+    return bed_run_messages(tests, WPT_COUNT(tests));
 }
