@@ -35,6 +35,7 @@ static int64_t value(const wp_health *health, wp_health_value which)
     return wp_health_store_value(health, 0, which);
 }
 
+/* scenario: HLT-101 */
 /* proves: HLT-001 */
 static void test_health__nothing_to_do__is_healthy_and_has_its_data(void **state)
 {
@@ -61,6 +62,7 @@ static void test_health__nothing_to_do__is_healthy_and_has_its_data(void **state
     is(health, WP_HEALTH_HEALTHY, "");
 }
 
+/* scenario: HLT-102 */
 /* proves: HLT-001 */
 static void test_health__a_lease_is_over__is_degraded_until_it_is_reaped(void **state)
 {
@@ -78,6 +80,7 @@ static void test_health__a_lease_is_over__is_degraded_until_it_is_reaped(void **
     is(read_scope(b, WP_HEALTH_OF_ALL, -1), WP_HEALTH_HEALTHY, "");
 }
 
+/* scenario: HLT-103 */
 /* proves: HLT-001 */
 static void test_health__ready_for_longer_than_the_limit__is_overdue_in_its_queue(void **state)
 {
@@ -108,6 +111,7 @@ static void test_health__ready_for_longer_than_the_limit__is_overdue_in_its_queu
     is(read_scope(b, WP_HEALTH_OF_ALL, -1), WP_HEALTH_DEGRADED, "outbox");
 }
 
+/* scenario: HLT-104 */
 /* proves: HLT-001 */
 static void test_health__a_job_is_due_and_nobody_makes_its_run__is_overdue(void **state)
 {
@@ -199,6 +203,7 @@ static wp_worker *worker_new(bed *b, const char *const *options, wp_handler_fn f
     return worker;
 }
 
+/* scenario: HLT-105 */
 /* proves: HLT-001 */
 static void test_health__of_a_worker__is_healthy_only_while_it_runs(void **state)
 {

@@ -61,6 +61,7 @@ HANDLE(wp_join, JoinHandle)
 HANDLE(wp_join_info, JoinInfoHandle)
 HANDLE(wp_joins, JoinsHandle)
 HANDLE(wp_join_members, JoinMembersHandle)
+HANDLE(wp_health, HealthHandle)
 PASS(const wp_join_info *, const void *, nint)
 
 /* Pointers that handles lend, and that only the handle layer touches. */
@@ -126,6 +127,7 @@ PASS(wp_conn *, void *, nint)
 %ignore wp_id; /* WpId in C# */
 %ignore WP_DELAY_MS_MAX; /* more than an int: SWIG writes it as one */
 %ignore WP_TIME_US_MAX;
+%ignore WP_HEALTH_NOT_KNOWN;
 %ignore WP_JOIN_WAIT_TOPIC; /* JoinExtensions.WaitTopic in C# */
 
 #define WAYPOST_SWIG
@@ -147,4 +149,5 @@ PASS(wp_conn *, void *, nint)
 %include <waypost/job.h>
 %include <waypost/lease.h>
 %include <waypost/join.h>
+%include <waypost/health.h>
 %include "helpers.h"

@@ -39,6 +39,7 @@ from waypost.errors import (
     TimeoutError,
     UnavailableError,
 )
+from waypost.health import Health, HealthStatus
 from waypost.inbox import Inbox, InboxCounters
 from waypost.job import Job, JobInfo, JobRun, Misfire, Overlap, RunStatus
 from waypost.jobs import Jobs, Runs
@@ -87,6 +88,8 @@ __all__ = [
     "Delivery",
     "Enqueued",
     "Error",
+    "Health",
+    "HealthStatus",
     "Inbox",
     "InboxCounters",
     "InboxKey",

@@ -15,6 +15,7 @@ from waypost import _handle, _log
 from waypost.clock import ManualClock
 from waypost.config import Config, OptionValue, option_text
 from waypost.errors import ArgumentError, ConfigError, Error
+from waypost.health import Health, health_of
 from waypost.inbox import Inbox
 from waypost.jobs import Jobs
 from waypost.joins import Joins
@@ -30,7 +31,7 @@ from waypost._text import Duration, instance
 
 
 _PREFIXES = (
-    "store", "worker", "outbox", "inbox", "timer", "job", "lease", "join", "schedule", "log",
+    "store", "worker", "outbox", "inbox", "timer", "job", "lease", "join", "schedule", "log", "health",
 )
 # The remedy that the core's errors name, and its name here.
 _DEPLOY_IN_C = "the deploy call or the option store.deploy"
@@ -221,6 +222,21 @@ class Store:
         sqlite3.connect(..., uri=True)) if the database is in memory; on PostgreSQL the URL, with
         its password."""
         return self._handle.location
+
+    def health(
+        self,
+        *,
+        scheduler: bool = False,
+        max_age: Optional[Duration] = None,
+        limit: Optional[Duration] = None,
+    ) -> Health:
+        """Whether it does its work: see docs/operations.md.
+
+        scheduler: only timers, jobs and their runs count; max_age: for how long a message may be ready
+        (the option `health.overdue_ms`), 0: for ever; limit: how long to wait for the database (the
+        option `health.timeout_ms`).
+        """
+        return health_of(self._handle.health, scheduler, max_age, limit)
 
     @property
     def closed(self) -> bool:

@@ -34,6 +34,7 @@ from waypost._signals import StopOnSignal
 from waypost._text import Duration, instance, integer, name_text, to_ms
 from waypost.config import Config
 from waypost.delivery import Deferred, Delivery
+from waypost.health import Health, health_of
 from waypost.job import Job
 from waypost.message import QueueKind
 
@@ -439,6 +440,24 @@ class Worker:
             now = core.counters() if core else {}
             names = [field.name for field in fields(Counters)]
             return Counters(**{n: self._counted.get(n, 0) + now.get(n, 0) for n in names})
+
+    def health(
+        self,
+        *,
+        scheduler: bool = False,
+        max_age: Optional[Duration] = None,
+        limit: Optional[Duration] = None,
+    ) -> Health:
+        """Whether it does its work, in all its stores: see docs/operations.md.
+
+        scheduler: only timers, jobs and their runs count; max_age: for how long a message may be ready
+        (the option `health.overdue_ms`), 0: for ever; limit: how long to wait for the database (the
+        option `health.timeout_ms`).
+        """
+        self._check_process()
+        with self._lock:
+            core = self._run.core if self._run else self._prepared_core()
+        return health_of(core.health, scheduler, max_age, limit)
 
     # ---- one by one, and for tests ----------------------------------------------------------
 

@@ -82,6 +82,11 @@ wp_clock *wp__place_clock(const wp__place *place)
     return place->config->clock ? place->config->clock : wp__clock_system();
 }
 
+wp_store *wp__place_given(const wp__place *place)
+{
+    return place->config ? NULL : place->store;
+}
+
 wp_status wp__place_open(wp_store **out, wp__place *place, wp_error **err)
 {
     wp_status st = WP_OK;

@@ -16,6 +16,8 @@ void wp__place_unref(wp__place *place);
 const char *wp__place_id(const wp__place *place);
 /* The clock that its store goes by. */
 wp_clock *wp__place_clock(const wp__place *place);
+/* The store that it was made of, or NULL: it is to be opened. Borrowed from the place. */
+wp_store *wp__place_given(const wp__place *place);
 /* Its store, opened now if it was not. *out is borrowed from the place. */
 wp_status wp__place_open(wp_store **out, wp__place *place, wp_error **err);
 

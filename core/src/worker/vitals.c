@@ -8,11 +8,13 @@
 /* @locks mutex */
 static wp_status look_at(wp__part_vitals *out, const wp__part *part, int64_t now, wp_error **err)
 {
+    wp_store *store;
     const int64_t late = now - atomic_load_explicit(&part->pump_due_at, memory_order_relaxed);
     out->id = wp__text_dup(part->id);
     if (!out->id)
         return wp__fail_nomem(err);
-    out->store = part->store ? wp__store_ref(part->store) : NULL;
+    store = part->store ? part->store : wp__place_given(part->place);
+    out->store = store ? wp__store_ref(store) : NULL;
     out->running = part->pump_running && part->state == WP__RUNNING;
     out->failing = part->failing;
     out->pump_late_us = out->running && late > 0 ? late : 0;

@@ -466,6 +466,18 @@ public sealed partial class OutboxWorker : IAsyncDisposable, IDisposable
     /// <summary>Look for work now instead of at the next poll. A hint.</summary>
     public void Wake() => _core.Wake();
 
+    /// <summary>Tell whether the worker does its work, in all its stores.</summary>
+    /// <param name="scope">What of the work counts.</param>
+    /// <param name="maxAge">For how long a message may be ready, or a job due; zero: for ever; null: the
+    /// option <c>health.overdue_ms</c>.</param>
+    /// <param name="limit">How long to wait for the database; null: the option
+    /// <c>health.timeout_ms</c>.</param>
+    /// <param name="cancellationToken">Ends the wait before it begins.</param>
+    public Task<WaypostHealth> CheckHealthAsync(
+        HealthScope scope = HealthScope.All, TimeSpan? maxAge = null, TimeSpan? limit = null,
+        CancellationToken cancellationToken = default) =>
+        Task.Run(() => HealthHandle.Read(_core, scope, maxAge, limit), cancellationToken);
+
     /// <summary>What it has done.</summary>
     public OutboxCounters Counters => new(_core.Counter);
 

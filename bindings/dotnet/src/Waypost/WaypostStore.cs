@@ -54,6 +54,18 @@ public sealed class WaypostStore : IDisposable
         return new WaypostStore(options, logger, clock);
     }
 
+    /// <summary>Tell whether the store does its work. One that cannot be reached is unhealthy, no exception.</summary>
+    /// <param name="scope">What of the work counts.</param>
+    /// <param name="maxAge">For how long a message may be ready, or a job due; zero: for ever; null: the
+    /// option <c>health.overdue_ms</c>.</param>
+    /// <param name="limit">How long to wait for the database; null: the option
+    /// <c>health.timeout_ms</c>.</param>
+    /// <param name="cancellationToken">Ends the wait before it begins.</param>
+    public Task<WaypostHealth> CheckHealthAsync(
+        HealthScope scope = HealthScope.All, TimeSpan? maxAge = null, TimeSpan? limit = null,
+        CancellationToken cancellationToken = default) =>
+        Task.Run(() => HealthHandle.Read(_handle, scope, maxAge, limit), cancellationToken);
+
     /// <summary>Open the store at a URL, such as <c>sqlite:app.db</c>.</summary>
     public static WaypostStore Open(string url, bool deploy = false, ILogger? logger = null) =>
         Open(new WaypostOptions { Url = url, Deploy = deploy }, logger);

@@ -544,17 +544,17 @@ public sealed class HostingTests : IDisposable
         builder.Services.AddHealthChecks().AddWaypost(maxReadyAge: TimeSpan.FromMinutes(1));
         using IHost host = builder.Build();
         await host.StartAsync();
-        HealthReportEntry entry = await HealthOf(host);
-        Assert.Equal(HealthStatus.Healthy, entry.Status);
+        HealthReportEntry entry = default;
+        await Bed.UntilAsync(async () => (entry = await HealthOf(host)).Status == HealthStatus.Healthy); // opened
         Assert.Equal(0L, ((IReadOnlyDictionary<string, object>)entry.Data["good"])["ready"]);
         await _bed.Outbox.EnqueueAsync("other", "1", dueTimeUtc: DateTimeOffset.UnixEpoch);
         entry = await HealthOf(host);
         Assert.Equal(HealthStatus.Degraded, entry.Status);
-        Assert.StartsWith("store good: a message has been ready", entry.Description);
+        Assert.StartsWith("a message of the outbox has been ready", entry.Description);
         host.Services.GetRequiredService<WaypostRouter>().Set([good, bad]);
         entry = await HealthOf(host);
-        Assert.Equal((HealthStatus.Unhealthy, "store bad: the store cannot be read"), (entry.Status, entry.Description));
-        Assert.NotNull(entry.Exception);
+        Assert.Equal(HealthStatus.Unhealthy, entry.Status);
+        Assert.Contains("store bad: the store could not be opened yet", entry.Description);
         Assert.Equal(1L, ((IReadOnlyDictionary<string, object>)entry.Data["good"])["ready"]);
         await host.StopAsync();
     }

@@ -1,46 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
-using System.Diagnostics;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Diagnostics.HealthChecks;
 
 namespace Waypost.Hosting;
 
-/// <summary>The health of all queues or of the scheduler's (timers and runs of jobs) alone, in the one store
-/// or in each of a router's: the worst counts.</summary>
+/// <summary>The core's rule for the worker and its stores; where no worker runs, for the one store or each
+/// of a router's: the worst counts.</summary>
 internal sealed class WaypostHealthCheck(
     IServiceProvider services, TimeSpan? maxReadyAge, bool schedulerOnly) : IHealthCheck
 {
+    private bool HasRouter => services.GetService<StoreSource>() is not null;
+
+    private HealthScope Scope => schedulerOnly ? HealthScope.Scheduler : HealthScope.All;
+
     public async Task<HealthCheckResult> CheckHealthAsync(
         HealthCheckContext context, CancellationToken cancellationToken = default)
     {
         HealthStatus failure = context.Registration.FailureStatus;
-        HealthCheckResult stores = services.GetService<StoreSource>() is null
-            ? await OneAsync(
-                services.GetRequiredService<WaypostStore>, failure, cancellationToken).ConfigureAwait(false)
-            : await AllAsync(
-                services.GetRequiredService<WaypostRouter>(), failure, cancellationToken).ConfigureAwait(false);
-        var data = new Dictionary<string, object>(stores.Data);
-        if (services.GetService<WorkerService>() is not { } worker)
-            return stores;
-        if (worker.Counters is { } counters)
+        WorkerService? service = services.GetService<WorkerService>();
+        HealthCheckResult result = service?.Running is { } worker
+            ? await AskAsync(
+                () => worker.CheckHealthAsync(Scope, maxReadyAge, null, cancellationToken), HasRouter, failure)
+                .ConfigureAwait(false)
+            : await StoresAsync(failure, cancellationToken).ConfigureAwait(false);
+        if (service is null)
+            return result;
+        var data = new Dictionary<string, object>(result.Data) { ["workerRunning"] = service.IsRunning };
+        if (service.Counters is { } counters)
             (data["acked"], data["errors"], data["leasesLost"]) =
                 (counters.Acked, counters.Errors, counters.LeasesLost);
-        data["workerRunning"] = worker.IsRunning;
-        return worker.IsMissing(schedulerOnly)
-            ? new HealthCheckResult(failure, "the worker is not running", stores.Exception, data)
-            : new HealthCheckResult(stores.Status, stores.Description, stores.Exception, data);
+        return service.IsMissing(schedulerOnly)
+            ? new HealthCheckResult(failure, "the worker is not running", result.Exception, data)
+            : new HealthCheckResult(result.Status, result.Description, result.Exception, data);
     }
 
-    /// <summary>Each store has its data under its id.</summary>
-    private async Task<HealthCheckResult> AllAsync(
-        WaypostRouter router, HealthStatus failure, CancellationToken cancellationToken)
+    private async Task<HealthCheckResult> StoresAsync(
+        HealthStatus failure, CancellationToken cancellationToken)
     {
-        var data = new Dictionary<string, object>();
-        var worst = new HealthCheckResult(HealthStatus.Healthy, "all stores are healthy");
+        if (!HasRouter)
+            return await OneAsync(
+                services.GetRequiredService<WaypostStore>, failure, cancellationToken).ConfigureAwait(false);
+        WaypostRouter router = services.GetRequiredService<WaypostRouter>();
         string[] ids = [.. router.StoreIds];
         HealthCheckResult[] all = await Task.WhenAll(
             ids.Select(id => OneAsync(() => router.GetStore(id), failure, cancellationToken)))
             .ConfigureAwait(false);
+        var data = new Dictionary<string, object>();
+        var worst = new HealthCheckResult(HealthStatus.Healthy, "all stores are healthy");
         foreach ((string id, HealthCheckResult result) in ids.Zip(all))
         {
             data[id] = result.Data;
@@ -51,14 +57,39 @@ internal sealed class WaypostHealthCheck(
         return new HealthCheckResult(worst.Status, worst.Description, worst.Exception, data);
     }
 
-    private async Task<HealthCheckResult> OneAsync(
-        Func<WaypostStore> open, HealthStatus failure, CancellationToken cancellationToken)
+    private static Task<HealthCheckResult> AskAsync(
+        Func<Task<WaypostHealth>> ask, bool several, HealthStatus failure) => GuardAsync(
+        async () =>
+        {
+            WaypostHealth health = await ask().ConfigureAwait(false);
+            HealthStatus status = health.Status switch
+            {
+                WaypostHealthStatus.Healthy => HealthStatus.Healthy,
+                WaypostHealthStatus.Degraded => HealthStatus.Degraded,
+                _ => failure,
+            };
+            Dictionary<string, object> data = several
+                ? health.Stores.ToDictionary(store => store.Id, store => (object)DataOf(store))
+                : DataOf(health.Stores[0]);
+            return new HealthCheckResult(
+                status, health.Reason.Length > 0 ? health.Reason : "healthy", null, data);
+        }, failure);
+
+    private Task<HealthCheckResult> OneAsync(
+        Func<WaypostStore> open, HealthStatus failure, CancellationToken cancellationToken) => AskAsync(
+        async () =>
+        {
+            WaypostStore store = await Task.Run(open, cancellationToken).ConfigureAwait(false);
+            return await store.CheckHealthAsync(Scope, maxReadyAge, null, cancellationToken)
+                .ConfigureAwait(false);
+        }, false, failure);
+
+    private static async Task<HealthCheckResult> GuardAsync(
+        Func<Task<HealthCheckResult>> check, HealthStatus failure)
     {
         try
         {
-            return await ReadAsync(
-                await Task.Run(open, cancellationToken).ConfigureAwait(false), cancellationToken)
-                .ConfigureAwait(false);
+            return await check().ConfigureAwait(false);
         }
         catch (Exception e) when (e is not OperationCanceledException)
         {
@@ -66,37 +97,25 @@ internal sealed class WaypostHealthCheck(
         }
     }
 
-    private async Task<HealthCheckResult> ReadAsync(WaypostStore store, CancellationToken cancellationToken)
+    private static Dictionary<string, object> DataOf(WaypostStoreHealth store)
     {
-        long begin = Stopwatch.GetTimestamp();
         var data = new Dictionary<string, object> { ["store"] = store.Id };
-        var all = new List<TopicStats>();
-        if (!schedulerOnly)
+        void Add(string name, object? value)
         {
-            TopicStats outbox = await TotalAsync(store.Outbox, cancellationToken).ConfigureAwait(false);
+            if (value is not null)
+                data[name] = value;
+        }
+        if (store.Queues.GetValueOrDefault(WaypostQueue.Outbox) is { } outbox)
             (data["ready"], data["scheduled"], data["inProgress"], data["blocked"], data["oldestReadyAge"]) =
                 (outbox.Ready, outbox.Scheduled, outbox.InProgress, outbox.Blocked, outbox.OldestReadyAge);
-            all.Add(outbox);
-            all.Add(await TotalAsync(store.Inbox, cancellationToken).ConfigureAwait(false));
-            data["inboxReady"] = all[^1].Ready;
-        }
-        all.Add(await TotalAsync(store.Scheduler.Timers, cancellationToken).ConfigureAwait(false));
-        data["timersReady"] = all[^1].Ready;
-        all.Add(await TotalAsync(store.Scheduler.JobRuns, cancellationToken).ConfigureAwait(false));
-        data["jobRunsReady"] = all[^1].Ready;
-        data["latency"] = Stopwatch.GetElapsedTime(begin); // of all that was read
-        long stale = all.Sum(queue => queue.LeaseExpired);
-        data["leasesExpired"] = stale;
-        TimeSpan oldest = all.Max(queue => queue.OldestReadyAge);
-        if (stale > 0)
-            return HealthCheckResult.Degraded(
-                $"{stale} messages are held by leases that are over", data: data);
-        return maxReadyAge is { } limit && oldest > limit
-            ? HealthCheckResult.Degraded($"a message has been ready for {oldest}", data: data)
-            : HealthCheckResult.Healthy($"{all.Sum(queue => queue.Ready)} messages are ready", data);
+        Add("inboxReady", store.Queues.GetValueOrDefault(WaypostQueue.Inbox)?.Ready);
+        Add("timersReady", store.Queues.GetValueOrDefault(WaypostQueue.Timer)?.Ready);
+        Add("jobRunsReady", store.Queues.GetValueOrDefault(WaypostQueue.Job)?.Ready);
+        Add("latency", store.Latency);
+        Add("schemaVersion", store.SchemaVersion);
+        Add("leasesExpired", store.Stale);
+        Add("jobsLate", store.JobsLate);
+        Add("overdue", store.Overdue);
+        return data;
     }
-
-    private static async Task<TopicStats> TotalAsync<TMessage>(
-        IWorkQueue<TMessage> queue, CancellationToken cancellationToken) where TMessage : OutboxMessage =>
-        (await queue.GetStatsAsync(false, cancellationToken).ConfigureAwait(false)).Total;
 }

@@ -195,6 +195,9 @@ internal sealed class WorkerService(
     /// <summary>What the worker counts, for health reports; null: there is none.</summary>
     internal OutboxCounters? Counters => _worker?.Counters;
 
+    /// <summary>The worker, while it runs.</summary>
+    internal OutboxWorker? Running => _worker is { IsRunning: true } ? _worker : null;
+
     internal bool IsRunning => _worker is { IsRunning: true };
 
     /// <summary>There are handlers (of timers or jobs) that a worker was to run here, and none runs.</summary>
