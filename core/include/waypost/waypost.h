@@ -14,6 +14,7 @@
 #include <waypost/job.h>
 #include <waypost/join.h>
 #include <waypost/lease.h>
+#include <waypost/metrics.h>
 #include <waypost/op.h>
 #include <waypost/outbox.h>
 #include <waypost/router.h>

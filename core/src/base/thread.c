@@ -241,6 +241,22 @@ uint64_t wp__process_generation(void)
     return atomic_load_explicit(&generation, memory_order_relaxed);
 }
 
+int64_t wp__process_memory(void)
+{
+    FILE *file = fopen("/proc/self/statm", "re");
+    char line[128];
+    char *end = line;
+    int64_t pages = -1;
+    if (!file)
+        return -1;
+    if (fgets(line, sizeof line, file)) {
+        (void)strtoll(line, &end, 10); /* all of it; the second number is what is resident */
+        pages = strtoll(end, &end, 10);
+    }
+    (void)fclose(file);
+    return pages < 0 ? -1 : pages * sysconf(_SC_PAGESIZE);
+}
+
 void wp__host_name(char *out, size_t size)
 {
     char name[256] = "";

@@ -52,6 +52,8 @@ int64_t wp__process_id(void);
 /* How often this process has forked away from its ancestors since the library's first use: what
  * was random before a change of this is random no more. As cheap. */
 uint64_t wp__process_generation(void);
+/* How many bytes of memory this process has now; -1: that cannot be found out. */
+int64_t wp__process_memory(void);
 /* The host's name, cut to fit, for default worker names. */
 void wp__host_name(char *out, size_t size);
 /* Fill with random bytes of the system, good enough for ids. Never fails. */

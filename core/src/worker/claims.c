@@ -96,6 +96,17 @@ static bool has_suspects(wp__part *part, wp__group *group, const wp__claim_op *o
     return found;
 }
 
+static void tally_claim(wp_delivery *delivery, const wp__queue *queue)
+{
+    const wp_received *message = delivery->message;
+    wp__tally *tally = wp__part_tally(delivery->part, queue, delivery->topic);
+    wp__tally_add(tally, WP__TALLY_CLAIMED);
+    if (message->attempt)
+        wp__tally_add(tally, WP__TALLY_RETRIED);
+    else
+        wp__observe(&tally->lag, delivery->now_us - message->due_us);
+}
+
 /* Hold a message that was claimed. NULL: out of memory, its lease will lapse and it is reaped.
  * @locks mutex */
 static wp_delivery *hold(wp__part *part, wp__group *group, const wp__claim_op *op,
@@ -112,6 +123,7 @@ static wp_delivery *hold(wp__part *part, wp__group *group, const wp__claim_op *o
     delivery->now_us = op->now_us;
     delivery->lease_until = sent_at + op->lease_us;
     delivery->renew_at = sent_at + op->lease_us * 6 / 10;
+    tally_claim(delivery, group->lane->queue);
     delivery->state = WP__READY;
     wp__share_ready(delivery);
     wp__share_hold(delivery);

@@ -48,6 +48,7 @@ static void answered(wp__exchange *x, wp_conn *conn)
     x->made = wp__flush_settle(&x->f, part);
     if (x->group) {
         wp_status kept;
+        wp__observe(&part->claim, wp__worker_now(part->worker) - x->sent_at);
         count_claim(x);
         kept = wp__claims_take(x, x->status == WP_OK ? &x->error : NULL);
         x->status = x->status == WP_OK ? kept : x->status;

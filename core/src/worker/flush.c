@@ -243,6 +243,21 @@ static void log_outcome(const wp__part *part, const wp_delivery *delivery, wp__w
             WP__F_TEXT("Exception", refusal ? wp_error_message(refusal) : delivery->reason));
 }
 
+static void tally_outcome(wp__tally *tally, const wp_delivery *delivery, wp__written written)
+{
+    static const wp__tally_count counts[] = {[WP__FINISH_ACK] = WP__TALLY_ACKED,
+                                             [WP__FINISH_RETRY] = WP__TALLY_ABANDONED,
+                                             [WP__FINISH_FAIL] = WP__TALLY_FAILED,
+                                             [WP__FINISH_RELEASE] = WP__TALLY_RELEASED,
+                                             [WP__FINISH_CANCEL] = WP__TALLY_CANCELLED};
+    if (written != WP__REFUSED)
+        wp__tally_add(tally, written == WP__LOST       ? WP__TALLY_LOST
+                             : written == WP__APP_DONE ? WP__TALLY_ACKED
+                                                       : counts[delivery->finish]);
+    if (delivery->out_at)
+        wp__observe(&tally->handled, delivery->finished_at - delivery->out_at);
+}
+
 static void count_outcome(wp__part *part, const wp_delivery *delivery, wp__written written)
 {
     static const wp_counter counters[] = {[WP__FINISH_ACK] = WP_COUNTER_ACKED,
@@ -250,6 +265,8 @@ static void count_outcome(wp__part *part, const wp_delivery *delivery, wp__writt
                                           [WP__FINISH_FAIL] = WP_COUNTER_FAILED,
                                           [WP__FINISH_RELEASE] = WP_COUNTER_RELEASED,
                                           [WP__FINISH_CANCEL] = WP_COUNTER_CANCELLED};
+    tally_outcome(wp__part_tally(part, delivery->group->lane->queue, delivery->topic), delivery,
+                  written);
     wp__part_count(part,
                    written == WP__LOST       ? WP_COUNTER_LEASES_LOST
                    : written == WP__REFUSED  ? WP_COUNTER_ERRORS

@@ -47,6 +47,7 @@ void wp__part_unref(wp__part *part)
         free(group->after_key);
         free(group);
     }
+    free(part->tallies);
     wp__waiter_free(part->waiter);
     wp__cond_destroy(&part->keep);
     wp__cond_destroy(&part->second_go);
@@ -95,6 +96,12 @@ void wp__part_count(wp__part *part, wp_counter counter, int64_t by)
     atomic_fetch_add_explicit(&part->worker->counters[counter], by, memory_order_relaxed);
 }
 
+wp__tally *wp__part_tally(wp__part *part, const wp__queue *queue, const wp__topic *topic)
+{
+    return &part->tallies[topic ? topic->number
+                                : part->worker->topic_count + wp__queue_index(queue)];
+}
+
 static wp_status add_group(wp__part *part, wp__lane *lane, wp_error **err)
 {
     wp__group *group = calloc(1, sizeof *group);
@@ -115,6 +122,10 @@ wp_status wp__part_plan(wp__part *part, wp_error **err)
     wp_status st = WP_OK;
     if (part->first_group)
         return WP_OK;
+    if (!part->tallies)
+        part->tallies = calloc(part->worker->topic_count + WP__QUEUES, sizeof *part->tallies);
+    if (!part->tallies)
+        return wp__fail_nomem(err);
     for (wp__lane *lane = part->worker->lanes; lane && st == WP_OK; lane = lane->next)
         st = add_group(part, lane, err);
     if (st == WP_OK)

@@ -24,6 +24,8 @@ static void note_reaped(wp__part *part, const wp__reap_op *op)
     wp_log_level level = op->base.queue->runs && op->leases ? WP_LOG_WARNING : WP_LOG_INFO;
     const size_t reaped = op->retried + op->failed + op->cancelled;
     wp__part_count(part, WP_COUNTER_REAPED, (int64_t)reaped);
+    atomic_fetch_add_explicit(&part->reaped[wp__queue_index(op->base.queue)], (int64_t)reaped,
+                              memory_order_relaxed);
     wp__part_count(part, WP_COUNTER_CANCELLED, (int64_t)op->cancelled);
     wp__part_count(part, WP_COUNTER_FAILED, (int64_t)(op->failed + op->expired + op->unreadable));
     WP__LOG(part->worker->log, level, "reaped", WP__F_TEXT("StoreId", part->id),

@@ -237,6 +237,7 @@ static wp_status get_topic(wp__topic **out, wp_worker *worker, wp_source source,
         }
         topic->queue = wp__source_queue(source);
         topic->options = options_of(worker, topic->queue);
+        topic->number = worker->topic_count++;
         topic->next = worker->topics;
         worker->topics = topic;
         topic->same = worker->index[slot_of(name)];
@@ -424,6 +425,7 @@ static wp_status start_parts(wp_worker *worker, wp_error **err)
         st = wp__part_start(part, err);
     if (st == WP_OK) {
         worker->state = WP__RUNNING;
+        atomic_store(&worker->started_at, wp__worker_now(worker));
         return WP_OK;
     }
     for (wp__part *part = worker->parts; part; part = part->next) {

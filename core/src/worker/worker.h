@@ -15,6 +15,7 @@
  *   jobs.c      makes the runs of jobs that are due
  *   recover.c   claims whose connection died before they were known
  *   vitals.c    what it says of itself
+ *   tally.h     what it counts by topic
  *   keeper.c    the other database thread, while something is held: renews leases, enforces timeouts
  *   delivery.c  one message on its way
  *   dispatch.c  hands deliveries to host threads, runs handlers
@@ -33,12 +34,14 @@
 #include "db/router.h"
 #include "db/store.h"
 #include "queue/queue.h"
+#include "worker/tally.h"
 
 /* One topic of one queue that was registered, or given options. */
 typedef struct wp__topic {
     const wp__queue *queue;
     char *name;
-    bool handled; /* claimed: it has a handler or is pulled */
+    size_t number; /* its tally's */
+    bool handled;  /* claimed: it has a handler or is pulled */
     wp_handler_fn fn;
     void *user;
     void (*destroy)(void *user);
@@ -169,6 +172,7 @@ struct wp_worker {
     wp_clock *clock;
     char *name;
     _Atomic int64_t counters[WP__COUNTERS]; /* of all stores, also of those that are gone */
+    _Atomic int64_t started_at;             /* elapsed time; 0: it was not */
     _Atomic int64_t clock_set_at;           /* when the wall clock was last seen to have been set */
 
     wp__mutex mutex;
@@ -178,6 +182,7 @@ struct wp_worker {
     wp__worker_state state;
     bool manual; /* drain or step under way: no pump thread */
     wp__topic *topics;
+    size_t topic_count;
     wp__topic *index[WP__TOPIC_SLOTS]; /* topics by name, once there are lanes */
     wp__lane *lanes;                   /* NULL: not planned yet */
     wp__part *parts;                   /* in the order in which they were added */
@@ -262,6 +267,10 @@ struct wp__part {
     wp_store *store;   /* the place's; NULL until the pump has opened it */
     wp_id owner;       /* fresh for each part: claims are told apart by their numbers */
     _Atomic int64_t counters[WP__COUNTERS];
+    wp__tally
+        *tallies; /* once it is planned: by the topic's number; behind them by queue, of others */
+    wp__histogram claim; /* how long claims took, and outcomes that went along */
+    _Atomic int64_t reaped[WP__QUEUES];
 
     /* guarded by the worker's mutex */
     wp__part *next;
@@ -361,6 +370,8 @@ void wp__part_unref(wp__part *part);
 /* It claims no more, or never again. */
 bool wp__part_is_ending(wp__part *part);
 void wp__part_count(wp__part *part, wp_counter counter, int64_t by);
+/* The tally of a topic (NULL: of those of the queue that are not registered). */
+wp__tally *wp__part_tally(wp__part *part, const wp__queue *queue, const wp__topic *topic);
 /* Open one of its connections, *slot, unless it is sound; and close it. wp_worker_stop() may want to
  * interrupt it. */
 wp_status wp__part_connect(wp__part *part, wp_conn **slot, wp_error **err);
