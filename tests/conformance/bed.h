@@ -21,6 +21,8 @@ typedef struct engine {
      * one in this state.
      * @param kept_for  not NULL: it may also be one that was kept for this, with its schema but no rows */
     void (*make)(char *url, size_t size, const char *kept_for);
+    /* The URL of whoever may deploy; NULL: that is the bed's own. */
+    void (*deployer)(char *out, size_t size, const char *url);
     /* The next test may have this database with the schema that was just deployed; may be NULL. */
     void (*keep)(const char *url, const char *kept_for);
     /* No test needs any of them now. NULL: they are in the directory. */

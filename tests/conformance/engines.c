@@ -172,6 +172,14 @@ static void pg_make(char *url, size_t size, const char *kept_for)
     wpt_pg_exec(wpt_pg_create(url, size, kept_for), "CREATE TABLE IF NOT EXISTS mine (n INTEGER)");
 }
 
+/* The store is a limited role's, unless it is to be deployed anew. */
+static void pg_make_limited(char *url, size_t size, const char *kept_for)
+{
+    pg_make(url, size, kept_for);
+    if (kept_for)
+        wpt_pg_limit(url, size);
+}
+
 static void pgbouncer_make(char *url, size_t size, const char *kept_for)
 {
     char direct[256];
@@ -188,13 +196,27 @@ static int64_t pg_number_at(const char *url, const char *sql)
     return value;
 }
 
-static app *pg_open(wp_store *store, bool patient)
+static app *pg_open_at(const char *url)
 {
     app *a = calloc(1, sizeof *a);
     assert_non_null(a);
-    a->pg = wpt_pg_connect(wp_store_location(store));
-    (void)patient; /* nothing that tests do waits for a lock */
+    a->pg = wpt_pg_connect(url);
     return a;
+}
+
+static app *pg_open(wp_store *store, bool patient)
+{
+    (void)patient; /* nothing that tests do waits for a lock */
+    return pg_open_at(wp_store_location(store));
+}
+
+/* The app has its own tables, and looks into ours as tests do. */
+static app *pg_open_unlimited(wp_store *store, bool patient)
+{
+    char url[256];
+    (void)patient;
+    wpt_pg_unlimited(url, sizeof url, wp_store_location(store));
+    return pg_open_at(url);
 }
 
 static void pg_close(app *a)
@@ -223,8 +245,8 @@ static int64_t pg_number(app *a, const char *sql)
 #define PG_RELATIONS                                                                               \
     "SELECT count(*) FROM pg_class AS c JOIN pg_namespace AS s ON s.oid = c.relnamespace WHERE "
 #define PG_APP                                                                                     \
-    PG_SQL, .keep = wpt_pg_keep, .number_at = pg_number_at, .open = pg_open, .close = pg_close,    \
-            .lend = pg_lend, .exec = pg_exec, .number = pg_number
+    PG_SQL, .keep = wpt_pg_keep, .number_at = pg_number_at, .close = pg_close, .lend = pg_lend,    \
+            .exec = pg_exec, .number = pg_number
 #define PG_SQL                                                                                     \
     .release = wpt_pg_release, .begin = "BEGIN", .commit = "COMMIT", .rollback = "ROLLBACK",       \
     .savepoint = "SAVEPOINT s", .rollback_to = "ROLLBACK TO s",                                    \
@@ -236,7 +258,12 @@ static int64_t pg_number(app *a, const char *sql)
                      " AND c.relname NOT IN ('orders', 'mine')",                                   \
     .journal = "\"%w\".\"migration\"", .made_first = true
 
-static const engine pg = {.name = "postgresql, libpq", .url = pg_url, .make = pg_make, PG_APP};
+static const engine pg = {.name = "postgresql, libpq, as a role with few rights",
+                          .url = pg_url,
+                          .make = pg_make_limited,
+                          .deployer = wpt_pg_unlimited,
+                          .open = pg_open_unlimited,
+                          PG_APP};
 
 static const engine pg_hostile = {.unchecked = true,
                                   .name = "postgresql, libpq, with hostile names",
@@ -245,12 +272,14 @@ static const engine pg_hostile = {.unchecked = true,
                                   .inbox = "'; in box\"\\ 😀] {inbox_id} :now %s",
                                   .url = pg_url,
                                   .make = pg_make,
+                                  .open = pg_open,
                                   PG_APP};
 
 static const engine pg_bouncer = {.unchecked = true,
                                   .name = "postgresql, libpq, through pgbouncer",
                                   .url = pgbouncer_url,
                                   .make = pgbouncer_make,
+                                  .open = pg_open,
                                   PG_APP};
 
 /* ---- PostgreSQL by ODBC ------------------------------------------------------------------- */
@@ -353,11 +382,19 @@ static void maria_make(char *url, size_t size, const char *kept_for)
                   "CREATE TABLE IF NOT EXISTS mine (n INTEGER)");
 }
 
-static app *maria_open(wp_store *store, bool patient)
+/* The store is a limited user's, unless it is to be deployed anew. */
+static void maria_make_limited(char *url, size_t size, const char *kept_for)
+{
+    maria_make(url, size, kept_for);
+    if (kept_for)
+        wpt_mariadb_limit(url, size);
+}
+
+static app *maria_open_at(const char *location, bool patient)
 {
     app *a = calloc(1, sizeof *a);
     assert_non_null(a);
-    a->dbc = wpt_odbc_connect(wp_store_location(store));
+    a->dbc = wpt_odbc_connect(location);
     /* what an app may have set, and nothing of ours may heed */
     wpt_odbc_exec(a->dbc, "SET sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT',"
                           " time_zone = '-09:30'");
@@ -366,14 +403,27 @@ static app *maria_open(wp_store *store, bool patient)
     return a;
 }
 
+static app *maria_open(wp_store *store, bool patient)
+{
+    return maria_open_at(wp_store_location(store), patient);
+}
+
+/* The app has its own tables, and looks into ours as tests do. */
+static app *maria_open_unlimited(wp_store *store, bool patient)
+{
+    char location[512];
+    wpt_mariadb_unlimited(location, sizeof location, wp_store_location(store));
+    return maria_open_at(location, patient);
+}
+
 #define MARIA_TABLES                                                                               \
     "SELECT count(*) FROM information_schema.tables WHERE table_schema = DATABASE()"
 #define MARIA_APP                                                                                  \
-    .url = maria_url, .make = maria_make, .release = wpt_mariadb_release, .made_first = true,      \
-    .number_at = maria_number_at, .open = maria_open, .close = odbc_close, .lend = odbc_lend,      \
-    .exec = odbc_exec, .number = odbc_number, .hides_transactions = true, .begin = "BEGIN",        \
-    .commit = "COMMIT", .rollback = "ROLLBACK", .savepoint = "SAVEPOINT s",                        \
-    .rollback_to = "ROLLBACK TO s", .keep = wpt_mariadb_keep, .count_objects = MARIA_TABLES,       \
+    .url = maria_url, .release = wpt_mariadb_release, .made_first = true,                          \
+    .number_at = maria_number_at, .close = odbc_close, .lend = odbc_lend, .exec = odbc_exec,       \
+    .number = odbc_number, .hides_transactions = true, .begin = "BEGIN", .commit = "COMMIT",       \
+    .rollback = "ROLLBACK", .savepoint = "SAVEPOINT s", .rollback_to = "ROLLBACK TO s",            \
+    .keep = wpt_mariadb_keep, .count_objects = MARIA_TABLES,                                       \
     .count_outbox = MARIA_TABLES " AND table_name = CONCAT(%Q, '_', %Q)",                          \
     .count_others = MARIA_TABLES " AND table_name NOT IN ('orders', 'mine')"                       \
                                  " AND INSTR(table_name, CONCAT(%Q, '_')) <> 1",                   \
@@ -381,13 +431,20 @@ static app *maria_open(wp_store *store, bool patient)
     .inbox_is_read_anew = true
 
 /* fault.mariadb runs the driver under sanitizers. */
-static const engine maria = {.unchecked = true, .name = "mariadb, odbc", MARIA_APP};
+static const engine maria = {.unchecked = true,
+                             .name = "mariadb, odbc, as a user with few rights",
+                             .make = maria_make_limited,
+                             .deployer = wpt_mariadb_unlimited,
+                             .open = maria_open_unlimited,
+                             MARIA_APP};
 
 static const engine maria_hostile = {.unchecked = true,
                                      .name = "mariadb, odbc, with hostile names",
                                      .schema = "a`b; DROP -- '\"Ün%s",
                                      .outbox = "`; out\\ ] {outbox} ?1",
                                      .inbox = "'; in`\\ ] {inbox_id} %s",
+                                     .make = maria_make,
+                                     .open = maria_open,
                                      MARIA_APP};
 
 const engine *const engines[] = {&sqlite_file, &sqlite_memory, &sqlite_journal, &sqlite_hostile,

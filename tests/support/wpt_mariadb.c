@@ -31,6 +31,7 @@ typedef struct database {
     bool idle;
     const char *kept_for;
     int64_t fingerprint;
+    bool limited; /* the limited user has its rights */
 } database;
 static database made[16];
 static size_t made_count;
@@ -130,6 +131,70 @@ void wpt_mariadb_keep(const char *url, const char *kept_for)
             made[i].kept_for = kept_for;
             made[i].fingerprint = fingerprint(made[i].dbc);
         }
+}
+
+/* ---- a user with few rights --------------------------------------------------------------- */
+
+#define OWNER "Uid=waypost;"
+#define LIMITED "Uid=waypost_limited;"
+
+static void replace(char *out, size_t size, const char *url, const char *from, const char *to)
+{
+    const char *at = strstr(url, from);
+    assert_non_null(at);
+    assert_true(snprintf(out, size, "%.*s%s%s", (int)(at - url), url, to, at + strlen(from)) <
+                (int)size);
+}
+
+/* What the script prints is what the user gets. */
+static void grant(SQLHDBC dbc)
+{
+    static char script[8192], lines[256][300];
+    SQLHSTMT statement = SQL_NULL_HSTMT;
+    size_t count = 0;
+    SQLLEN len;
+    FILE *f = fopen(WPT_SUPPORT "/../../sql/rights/mariadb.sql", "r");
+    assert_non_null(f);
+    script[fread(script, 1, sizeof script - 1, f)] = '\0';
+    (void)fclose(f);
+    *strrchr(script, ';') = '\0';
+    wpt_odbc_exec(dbc, "CREATE USER IF NOT EXISTS waypost_limited@'%'");
+    wpt_odbc_exec(dbc, "SET @waypost_schema = 'infra', @waypost_user = 'waypost_limited@''%'''");
+    assert_int_equal(SQLAllocHandle(SQL_HANDLE_STMT, dbc, &statement), SQL_SUCCESS);
+    assert_int_equal(SQLExecDirect(statement, (SQLCHAR *)strstr(script, "\nSELECT"), SQL_NTS),
+                     SQL_SUCCESS);
+    for (; SQL_SUCCEEDED(SQLFetch(statement)); count++) {
+        assert_true(count < WPT_COUNT(lines));
+        (void)SQLGetData(statement, 1, SQL_C_CHAR, lines[count], sizeof lines[0], &len);
+    }
+    (void)SQLFreeHandle(SQL_HANDLE_STMT, statement);
+    assert_true(count > 50);
+    for (size_t i = 0; i < count; i++)
+        wpt_odbc_exec(dbc, lines[i]);
+}
+
+void wpt_mariadb_limit(char *url, size_t size)
+{
+    char same[256];
+    database *d = NULL;
+    for (size_t i = 0; i < made_count; i++)
+        if (strcmp(made[i].name, database_of(url)) == 0)
+            d = &made[i];
+    assert_non_null(d);
+    if (!d->limited) {
+        wp_config *config = wpt_config(NULL, WPT_OPTIONS("store.url", url));
+        WPT_OK(wp_schema_deploy(config, WPT_ERR));
+        wp_config_free(config);
+        grant(d->dbc);
+        d->limited = true;
+    }
+    replace(same, sizeof same, url, OWNER, LIMITED);
+    (void)snprintf(url, size, "%s", same);
+}
+
+void wpt_mariadb_unlimited(char *out, size_t size, const char *url)
+{
+    replace(out, size, url, LIMITED, OWNER);
 }
 
 SQLHDBC wpt_mariadb_connect(const char *url)

@@ -4,6 +4,8 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+
 static const char *server(const char *variable)
 {
     const char *url = getenv(variable);
@@ -175,6 +177,62 @@ void wpt_pg_keep(const char *url, const char *kept_for)
             made[i].kept_for = kept_for;
             take_fingerprint(made[i].fingerprint, &made[i]);
         }
+}
+
+/* ---- a role with few rights --------------------------------------------------------------- */
+
+/* The script with what psql would put in for its variables. */
+static void grant(PGconn *pg)
+{
+    static const char *const values[][2] = {{":\"schema\"", "\"infra\""},
+                                            {":\"role\"", "\"waypost_limited\""}};
+    static char script[4096];
+    wp__buf sql = {0};
+    const char *at =
+        statement_of(script, sizeof script, WPT_SUPPORT "/../../sql/rights/postgresql.sql");
+    at = strstr(at, "\nGRANT");
+    assert_non_null(at);
+    while (*at) {
+        size_t i = 0;
+        while (i < WPT_COUNT(values) && strncmp(at, values[i][0], strlen(values[i][0])) != 0)
+            i++;
+        wp__buf_add(&sql, i < WPT_COUNT(values) ? values[i][1] : at,
+                    i < WPT_COUNT(values) ? strlen(values[i][1]) : 1);
+        at += i < WPT_COUNT(values) ? strlen(values[i][0]) : 1;
+    }
+    assert_false(sql.failed);
+    wpt_pg_exec(pg,
+                "DO $$ BEGIN CREATE ROLE waypost_limited LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE;"
+                " EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$");
+    wpt_pg_exec(pg, sql.data);
+    wp__buf_free(&sql);
+}
+
+/* `url` with what stands before the @ in another one. */
+static void with_user(char *out, size_t size, const char *url, const char *user)
+{
+    const char *at = strchr(url, '@');
+    assert_non_null(at);
+    assert_true(snprintf(out, size, "%s%s", user, at) < (int)size);
+}
+
+void wpt_pg_limit(char *url, size_t size)
+{
+    char same[256];
+    wp_config *config = wpt_config(NULL, WPT_OPTIONS("store.url", url));
+    for (size_t i = 0; i < made_count; i++)
+        if (strcmp(made[i].name, database_of(url)) == 0) {
+            WPT_OK(wp_schema_deploy(config, WPT_ERR));
+            grant(made[i].pg);
+        }
+    wp_config_free(config);
+    with_user(same, sizeof same, url, "postgresql://waypost_limited");
+    (void)snprintf(url, size, "%s", same);
+}
+
+void wpt_pg_unlimited(char *out, size_t size, const char *url)
+{
+    with_database(out, size, server("WAYPOST_TEST_POSTGRESQL"), database_of(url));
 }
 
 /* Cut off whoever else is connected, and wait until they are gone. */

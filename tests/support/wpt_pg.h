@@ -14,6 +14,10 @@ void wpt_pg_name(char *url, size_t size, const char *name);
  * connection to it, which stays ours.
  * @param kept_for  if one was kept for this, it may come with its schema, without rows; NULL: none may */
 PGconn *wpt_pg_create(char *url, size_t size, const char *kept_for);
+/* Deploy it with names that are not set, and let the URL be that of a role that has the rights of
+ * sql/rights/postgresql.sql; and the URL of whoever deployed. */
+void wpt_pg_limit(char *url, size_t size);
+void wpt_pg_unlimited(char *out, size_t size, const char *url);
 /* The database, whose schema has just been deployed, may be had again with that. */
 void wpt_pg_keep(const char *url, const char *kept_for);
 /* Let go of all of them, and cut off whoever is connected to them. */
