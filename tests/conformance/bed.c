@@ -24,7 +24,8 @@ static void open_all(bed *b, WP_OWN wp_config *config)
     wp_config_free(config);
     b->app = b->engine->open(b->store, false);
     b->conn = b->engine->lend(b->app, b->store);
-    bed_exec(b, "CREATE TABLE IF NOT EXISTS orders (n INTEGER)");
+    bed_exec(b, b->engine->orders ? b->engine->orders
+                                  : "CREATE TABLE IF NOT EXISTS orders (n INTEGER)");
 }
 
 static void close_all(bed *b)
@@ -109,7 +110,15 @@ static const bool checked = true;
 static const bool checked = false;
 #endif
 
-static int run_on(const struct CMUnitTest *tests, size_t count, bool messages)
+/* What tests need of an engine. */
+typedef enum needs { OUTBOX, MESSAGES, ALL } needs;
+
+static bool has(const engine *e, needs wanted)
+{
+    return e->outbox_alone ? wanted == OUTBOX : e->messages_alone ? wanted <= MESSAGES : true;
+}
+
+static int run_on(const struct CMUnitTest *tests, size_t count, needs wanted)
 {
     const char *only = getenv("WAYPOST_TEST_ENGINE");
     bool known = !only; /* else it is a name that none has */
@@ -121,7 +130,7 @@ static int run_on(const struct CMUnitTest *tests, size_t count, bool messages)
         known = true;
         if (checked && engines[i]->unchecked)
             continue;
-        if (engines[i]->messages_alone && !messages)
+        if (!has(engines[i], wanted) || (engines[i]->is_there && !engines[i]->is_there()))
             continue;
         current = engines[i];
         print_message("# %s\n", current->name);
@@ -132,10 +141,15 @@ static int run_on(const struct CMUnitTest *tests, size_t count, bool messages)
 
 int bed_run(const struct CMUnitTest *tests, size_t count)
 {
-    return run_on(tests, count, false);
+    return run_on(tests, count, ALL);
 }
 
 int bed_run_messages(const struct CMUnitTest *tests, size_t count)
 {
-    return run_on(tests, count, true);
+    return run_on(tests, count, MESSAGES);
+}
+
+int bed_run_outbox(const struct CMUnitTest *tests, size_t count)
+{
+    return run_on(tests, count, OUTBOX);
 }

@@ -15,6 +15,8 @@ typedef struct engine {
     const char *schema; /* NULL: the default */
     const char *outbox;
     const char *inbox;
+    /* Whether its server is there; it says so if not. NULL: it is. */
+    bool (*is_there)(void);
     /* Write the URL of a database of its own, named `name`, to `out`. It is not there yet. */
     void (*url)(char *out, size_t size, const wpt_dir *dir, const char *name);
     /* Make that database, with nothing but the app's table mine (n INTEGER), or give the URL of another
@@ -39,6 +41,7 @@ typedef struct engine {
     int64_t (*number)(app *a, const char *sql);
     /* How the app says these. */
     const char *begin, *commit, *rollback, *savepoint, *rollback_to;
+    const char *orders; /* makes the app's table if it is not there; NULL: as the others do */
     /* SQL: counts everything that was created; the outbox tables called %Q (schema) and %Q (table); what
      * else there is beside orders and the schema %Q; the quoted name of the journal in schema %w. */
     const char *count_objects, *count_outbox, *count_others, *journal;
@@ -46,6 +49,7 @@ typedef struct engine {
     bool made_first;         /* the database must be made before the schema is deployed */
     bool due_stays;          /* what was due stays so if the clock is set back */
     bool messages_alone;     /* of the queues: only what bed_run_messages() runs */
+    bool outbox_alone;       /* of the queues: only what bed_run_outbox() runs */
     bool isolates_first;     /* SET TRANSACTION comes before the transaction */
     bool inbox_is_read_anew; /* also by transactions that began before; else they must begin anew */
     bool unchecked; /* not run under sanitizers, to save time: fault.odbc runs its driver */
@@ -91,6 +95,8 @@ void bed_has_no(bed *b, const wp_id *id);
 int bed_run(const struct CMUnitTest *tests, size_t count);
 /* The same for tests that need no leases and joins. */
 int bed_run_messages(const struct CMUnitTest *tests, size_t count);
+/* The same for tests that need only the outbox. */
+int bed_run_outbox(const struct CMUnitTest *tests, size_t count);
 #define BED_TEST(test) cmocka_unit_test_setup_teardown(test, bed_setup, bed_teardown)
 
 #endif

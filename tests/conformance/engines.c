@@ -4,6 +4,7 @@
 
 #include "bed.h"
 #include "support/wpt_mariadb.h"
+#include "support/wpt_mssql.h"
 #include "support/wpt_odbc.h"
 #include "support/wpt_pg.h"
 
@@ -447,7 +448,68 @@ static const engine maria_hostile = {.unchecked = true,
                                      .open = maria_open,
                                      MARIA_APP};
 
+/* ---- SQL Server by ODBC ------------------------------------------------------------------- */
+
+static void mssql_url(char *out, size_t size, const wpt_dir *dir, const char *name)
+{
+    (void)dir;
+    wpt_mssql_name(out, size, name);
+}
+
+static int64_t mssql_number_at(const char *url, const char *sql)
+{
+    SQLHDBC dbc = wpt_mssql_connect(url);
+    int64_t value = wpt_odbc_number(dbc, sql);
+    wpt_odbc_close(dbc);
+    return value;
+}
+
+static void mssql_make(char *url, size_t size, const char *kept_for)
+{
+    wpt_odbc_exec(wpt_mssql_create(url, size, kept_for),
+                  "IF OBJECT_ID('dbo.mine') IS NULL CREATE TABLE mine (n INTEGER)");
+}
+
+static app *mssql_open(wp_store *store, bool patient)
+{
+    app *a = calloc(1, sizeof *a);
+    assert_non_null(a);
+    a->dbc = wpt_odbc_connect(wp_store_location(store));
+    /* what an app may have set, and nothing of ours may heed */
+    wpt_odbc_exec(a->dbc, "SET XACT_ABORT ON; SET ARITHABORT OFF");
+    if (!patient)
+        wpt_odbc_exec(a->dbc, "SET LOCK_TIMEOUT 3000");
+    return a;
+}
+
+#define MSSQL_TABLES                                                                               \
+    "SELECT count(*) FROM sys.tables AS t JOIN sys.schemas AS s ON s.schema_id = t.schema_id"
+#define MSSQL_APP                                                                                  \
+    .url = mssql_url, .make = mssql_make, .release = wpt_mssql_release, .made_first = true,        \
+    .number_at = mssql_number_at, .open = mssql_open, .close = odbc_close, .lend = odbc_lend,      \
+    .exec = odbc_exec, .number = odbc_number, .hides_transactions = true,                          \
+    .begin = "BEGIN TRANSACTION", .commit = "COMMIT TRANSACTION",                                  \
+    .rollback = "ROLLBACK TRANSACTION", .savepoint = "SAVE TRANSACTION s",                         \
+    .rollback_to = "ROLLBACK TRANSACTION s", .keep = wpt_mssql_keep,                               \
+    .orders = "IF OBJECT_ID('dbo.orders') IS NULL CREATE TABLE orders (n INTEGER)",                \
+    .count_objects = "SELECT (SELECT count(*) FROM sys.tables) + (SELECT count(*) FROM "           \
+                     "sys.procedures)",                                                            \
+    .count_outbox = MSSQL_TABLES " WHERE s.name = %Q AND t.name = %Q",                             \
+    .count_others = MSSQL_TABLES " WHERE t.name NOT IN ('orders', 'mine') AND s.name <> %Q",       \
+    .journal = "\"%w\".\"migration\"", .outbox_alone = true, .isolates_first = true
+
+static const engine mssql = {
+    .unchecked = true, .is_there = wpt_mssql_is_there, .name = "sqlserver, odbc", MSSQL_APP};
+
+static const engine mssql_hostile = {.unchecked = true,
+                                     .is_there = wpt_mssql_takes_brackets,
+                                     .name = "sqlserver, odbc, with hostile names",
+                                     .schema = "a]b; DROP -- '\"%s",
+                                     .outbox = "]; out\\ ] {outbox} ?1",
+                                     .inbox = "'; in[\\ ] {inbox_id} %s",
+                                     MSSQL_APP};
+
 const engine *const engines[] = {&sqlite_file, &sqlite_memory, &sqlite_journal, &sqlite_hostile,
                                  &pg,          &pg_hostile,    &pg_bouncer,     &odbc_hostile,
-                                 &maria,       &maria_hostile};
+                                 &maria,       &maria_hostile, &mssql,          &mssql_hostile};
 const size_t engine_count = WPT_COUNT(engines);

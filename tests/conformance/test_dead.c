@@ -1172,5 +1172,5 @@ int main(void)
         BED_TEST(test_worker__with_much_to_clean_up__takes_one_page_after_the_other),
         BED_TEST(test_worker__while_another_one_cleans_up__leaves_it_to_that),
     };
-    return bed_run_messages(tests, WPT_COUNT(tests));
+    return bed_run_outbox(tests, WPT_COUNT(tests));
 }

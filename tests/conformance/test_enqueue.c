@@ -778,5 +778,5 @@ int main(void)
         BED_TEST(test_unique_key__twice_in_one_batch__told_apart),
         BED_TEST(test_keys__longest_and_alike__stay_apart),
     };
-    return bed_run_messages(tests, WPT_COUNT(tests));
+    return bed_run_outbox(tests, WPT_COUNT(tests));
 }

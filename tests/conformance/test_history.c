@@ -545,5 +545,5 @@ int main(void)
     const struct CMUnitTest tests[] = {
         BED_TEST(test_outbox__random_history__agrees_with_the_model),
     };
-    return bed_run_messages(tests, WPT_COUNT(tests));
+    return bed_run_outbox(tests, WPT_COUNT(tests));
 }

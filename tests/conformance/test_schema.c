@@ -278,5 +278,5 @@ int main(void)
         BED_TEST(test_names__as_configured__are_what_the_tables_are_called),
         BED_TEST(test_open__bad_urls__are_configuration_errors),
     };
-    return bed_run_messages(tests, WPT_COUNT(tests));
+    return bed_run_outbox(tests, WPT_COUNT(tests));
 }

@@ -346,5 +346,5 @@ int main(void)
         BED_TEST(test_router__discovers_while_the_worker_runs__it_follows),
         BED_TEST(test_stores__selection__decides_whose_turn_it_is),
     };
-    return bed_run_messages(tests, WPT_COUNT(tests));
+    return bed_run_outbox(tests, WPT_COUNT(tests));
 }

@@ -22,37 +22,37 @@ BEGIN
     DECLARE @until DATETIME2(3) = {TimeOf}(@until_us - @until_us % 1000);
     DECLARE @after_key NVARCHAR(256) = @After + N'.';
     DECLARE @found TABLE (Seq BIGINT NOT NULL PRIMARY KEY, NextAttemptAt DATETIME2(6) NOT NULL);
+    DECLARE @share TABLE (Topic NVARCHAR(255) COLLATE Latin1_General_BIN2 NOT NULL, Share BIGINT NOT NULL);
     DECLARE @pick TABLE (Seq BIGINT NOT NULL PRIMARY KEY);
     DECLARE @claimed TABLE (Seq BIGINT NOT NULL PRIMARY KEY, NextAttemptAt DATETIME2(6) NOT NULL);
     DECLARE @head TABLE (OrderedKey NVARCHAR(256) COLLATE Latin1_General_BIN2 NOT NULL PRIMARY KEY, Seq BIGINT NOT NULL);
     DECLARE @next TABLE (Place INT NOT NULL PRIMARY KEY, Seq BIGINT NOT NULL, OrderedKey NVARCHAR(256) COLLATE Latin1_General_BIN2 NOT NULL);
     DECLARE @keys INT = 0, @reached NVARCHAR(256), @place INT = 1, @last INT, @seq BIGINT, @key NVARCHAR(256);
     IF @Topics IS NULL
-        INSERT INTO @topic (Place, Topic, Share)
-        SELECT ROW_NUMBER() OVER (ORDER BY t.Topic), t.Topic, 0
+        INSERT INTO @topic (Place, Topic)
+        SELECT ROW_NUMBER() OVER (ORDER BY t.Topic), t.Topic
         FROM (SELECT MIN(w.Topic) AS Topic FROM {queue} AS w WITH (READPAST, READCOMMITTEDLOCK, ROWLOCK) WHERE w.Status = 0 GROUP BY w.Topic, DATALENGTH(w.Topic)) AS t;
 {call_begin}
     -- Without an ordering key: the first rows of each topic, as many as it has among the first of all topics.
-    UPDATE @topic SET Share = @BatchSize;
-    IF (SELECT COUNT(*) FROM @topic) > 1
-        UPDATE t SET Share = COALESCE(f.Share, 0)
-        FROM @topic AS t
-        LEFT JOIN (
-            SELECT a.Place, COUNT(*) AS Share
-            FROM (
-                SELECT TOP (@BatchSize) t.Place
-                FROM @topic AS t
-                CROSS APPLY (
-                    SELECT TOP (@BatchSize) w.Seq, w.NextAttemptAt
-                    FROM {queue} AS w WITH (READPAST, READCOMMITTEDLOCK, ROWLOCK, INDEX (IX_WorkQueue))
-                    WHERE w.Topic = t.Topic AND DATALENGTH(w.Topic) = DATALENGTH(t.Topic) AND w.Status = 0 AND w.OrderedKey IS NULL
-                      AND w.NextAttemptAt >= @since_at AND w.NextAttemptAt <= @now_at AND (w.ExpiresAt IS NULL OR w.ExpiresAt > @now_at)
-                    ORDER BY w.NextAttemptAt, w.Seq) AS c
-                ORDER BY c.NextAttemptAt, c.Seq) AS a
-            GROUP BY a.Place) AS f ON f.Place = t.Place;
+    IF (SELECT COUNT(*) FROM @topic AS t) > 1
+        INSERT INTO @share (Topic, Share)
+        SELECT MIN(a.Topic), COUNT(*)
+        FROM (
+            SELECT TOP (@BatchSize) t.Place, t.Topic
+            FROM @topic AS t
+            CROSS APPLY (
+                SELECT TOP (@BatchSize) w.Seq, w.NextAttemptAt
+                FROM {queue} AS w WITH (READPAST, READCOMMITTEDLOCK, ROWLOCK, INDEX (IX_WorkQueue))
+                WHERE w.Topic = t.Topic AND DATALENGTH(w.Topic) = DATALENGTH(t.Topic) AND w.Status = 0 AND w.OrderedKey IS NULL
+                  AND w.NextAttemptAt >= @since_at AND w.NextAttemptAt <= @now_at AND (w.ExpiresAt IS NULL OR w.ExpiresAt > @now_at)
+                ORDER BY w.NextAttemptAt, w.Seq) AS c
+            ORDER BY c.NextAttemptAt, c.Seq) AS a
+        GROUP BY a.Place;
+    ELSE
+        INSERT INTO @share (Topic, Share) SELECT t.Topic, @BatchSize FROM @topic AS t;
     INSERT INTO @found (Seq, NextAttemptAt)
     SELECT c.Seq, c.NextAttemptAt
-    FROM @topic AS t
+    FROM @share AS t
     CROSS APPLY (
         SELECT TOP (t.Share) w.Seq, w.NextAttemptAt
         FROM {queue} AS w WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, INDEX (IX_WorkQueue))
@@ -103,8 +103,7 @@ BEGIN
     SET Status = 1, OwnerToken = @OwnerToken, LockedUntil = @until, ClaimNumber = w.ClaimNumber + 1, MaxAttempts = @MaxAttempts
     OUTPUT inserted.Seq, inserted.NextAttemptAt INTO @claimed
     FROM {queue} AS w WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
-    JOIN @pick AS p ON p.Seq = w.Seq
-    WHERE w.Status = 0 AND w.OrderedKey IS NULL;
+    WHERE w.Seq IN (SELECT p.Seq FROM @pick AS p) AND w.Status = 0 AND w.OrderedKey IS NULL;
     -- Each with an ordering key by itself, waiting for nobody: who changes it or one before it has the turn, and an index keeps a second one from running.
     SELECT @last = MAX(n.Place) FROM @next AS n;
     SET XACT_ABORT OFF;

@@ -20,7 +20,7 @@ BEGIN
         ProcessedAt = @now_at, ProcessedBy = @Worker, LastError = COALESCE(@Reason, w.LastError)
     OUTPUT inserted.Seq, inserted.ClaimNumber INTO @held
     FROM {queue} AS w WITH (UPDLOCK, ROWLOCK)
-    JOIN @claim AS c ON c.Seq = w.Seq
-    WHERE w.Status = 1 AND w.OwnerToken = @OwnerToken AND (c.ClaimNumber IS NULL OR c.ClaimNumber = w.ClaimNumber);
+    WHERE w.Status = 1 AND w.OwnerToken = @OwnerToken
+      AND EXISTS (SELECT 1 FROM @claim AS c WHERE c.Seq = w.Seq AND (c.ClaimNumber IS NULL OR c.ClaimNumber = w.ClaimNumber));
     SELECT h.Seq, h.ClaimNumber, 0 FROM @held AS h;
 END

@@ -12,7 +12,6 @@ BEGIN
     DELETE m
     OUTPUT deleted.Seq INTO @gone
     FROM {queue} AS m WITH (ROWLOCK)
-    JOIN @seq AS s ON s.Seq = m.Seq
-    WHERE m.Status >= 2 AND ((m.Status = 3 AND @Status = 3) OR (m.Status <> 3 AND @Status <> 3));
+    WHERE m.Seq IN (SELECT s.Seq FROM @seq AS s) AND m.Status >= 2 AND ((m.Status = 3 AND @Status = 3) OR (m.Status <> 3 AND @Status <> 3));
     SELECT g.Seq FROM @gone AS g ORDER BY g.Seq;
 END

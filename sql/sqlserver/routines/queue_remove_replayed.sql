@@ -9,5 +9,5 @@ BEGIN
 {seqs}
     DELETE r
     FROM {queue_Replayed} AS r
-    JOIN @seq AS s ON s.Seq = r.Seq;
+    WHERE r.Seq IN (SELECT s.Seq FROM @seq AS s);
 END
