@@ -8,7 +8,7 @@
 #   sql/<engine>/<queue>_<name>.sql its text for a queue that needs one of its own
 #   sql/<engine>/<name>.sql         their text
 #   sql/<engine>/<queue>_<part>.sql   where there is one: what its statements have for {<part>}, which
-#                                   is empty for other queues; the parts are columns and again
+#                                   is empty for other queues; the parts are columns, again and joined
 #   sql/<engine>/migrations.txt     the migrations in order, one file name a line without .sql
 #   sql/<engine>/migrations/*.sql   their text
 #   sql/<engine>/routines.txt       where there is one: the stored procedures, one name a line, and
@@ -64,7 +64,7 @@ function(waypost_sql_text out name array text)
     set(${out}_entry "{\"${name}\", ${array}, ${len}}" PARENT_SCOPE)
 endfunction()
 
-set(WAYPOST_SQL_PARTS columns again)
+set(WAYPOST_SQL_PARTS columns again joined)
 
 # A statement of all queues as it is for one, whose parts are in this directory.
 function(waypost_sql_for_queue out text queue dir)

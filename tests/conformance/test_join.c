@@ -759,5 +759,5 @@ int main(void)
         BED_TEST(test_worker__handles_all_members__and_what_comes_after_them),
         BED_TEST(test_worker__running__sees_to_continuations_deadlines_and_cleaning),
     };
-    return bed_run(tests, WPT_COUNT(tests));
+    return bed_run_messages(tests, WPT_COUNT(tests));
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Joins whose workers are killed at any moment, and on PostgreSQL what meets in two transactions. */
+/* Joins whose workers are killed at any moment, and on servers what meets in two transactions. */
 #include "pg.h"
 
 #include "base/thread.h"
+#include "support/wpt_mariadb.h"
 
 enum { JOINS = FAULT_ROUNDS(1000), KILLS = FAULT_ROUNDS(20) };
 
@@ -117,6 +118,14 @@ static int64_t number_pg(const char *url, const char *sql)
     return number;
 }
 
+static int64_t number_mariadb(const char *url, const char *sql)
+{
+    SQLHDBC dbc = wpt_mariadb_connect(url);
+    const int64_t number = wpt_odbc_number(dbc, sql);
+    wpt_odbc_close(dbc);
+    return number;
+}
+
 /* P is what names begin with. What is true at any moment: the counters are what the members say, and no
  * member says other than its message; and of a join that is over: its message is there. */
 #define TORN(P)                                                                                    \
@@ -184,6 +193,38 @@ static void test_killed__on_postgresql__each_goes_on_once(void **state)
                                 WRONG_END("infra."), NEXT("infra."), NEXT_OF("infra.")};
     const pg_place *p = *state;
     kill_workers(p->url, &q);
+}
+
+typedef struct maria {
+    char url[256];
+    SQLHDBC dbc;
+    wp_store *store;
+} maria;
+
+static maria maria_open(void)
+{
+    maria m;
+    wpt_mariadb_name(m.url, sizeof m.url, "join");
+    m.dbc = wpt_mariadb_create(m.url, sizeof m.url, NULL);
+    m.store = fault_store_at(m.url);
+    return m;
+}
+
+static void maria_close(maria *m)
+{
+    wp_store_close(m->store);
+    wpt_mariadb_release();
+}
+
+/* proves: JOIN-020..034, JOIN-040..043, JOIN-050..057, JOIN-060..092 */
+static void test_killed__on_mariadb__each_goes_on_once(void **state)
+{
+    static const questions q = {number_mariadb,      TORN("infra_"), OPEN("infra_"),
+                                WRONG_END("infra_"), NEXT("infra_"), NEXT_OF("infra_")};
+    maria m = maria_open();
+    (void)state;
+    kill_workers(m.url, &q);
+    maria_close(&m);
 }
 
 /* ---- two transactions ---------------------------------------------------------------------- */
@@ -433,11 +474,198 @@ static void test_attach__while_dead_letters_are_replayed__none_is_overlooked(voi
     wp_store_close(store);
 }
 
+/* ---- two transactions on MariaDB ----------------------------------------------------------- */
+
+/* An app's connection, in a transaction that has looked at the tables already. */
+typedef struct maria_app {
+    SQLHDBC dbc;
+    wp_store *store;
+    wp_conn *conn;
+    wp_id message, join;
+    bool attaches;
+    wp_status status;
+    size_t changed;
+    wp__thread thread;
+} maria_app;
+
+static void maria_begin(maria_app *a, const maria *m, const char *isolation)
+{
+    char sql[96];
+    *a = (maria_app){.store = m->store, .dbc = wpt_mariadb_connect(m->url)};
+    (void)snprintf(sql, sizeof sql, "SET SESSION TRANSACTION ISOLATION LEVEL %s", isolation);
+    wpt_odbc_exec(a->dbc, sql);
+    MUST_OK(wp_conn_borrow_odbc(&a->conn, m->store, a->dbc, &must_err));
+    wpt_odbc_exec(a->dbc, "BEGIN");
+    (void)wpt_odbc_number(a->dbc, "SELECT COUNT(*) FROM infra_migration");
+}
+
+static void maria_commit(maria_app *a)
+{
+    wpt_odbc_exec(a->dbc, "COMMIT");
+    wp_conn_free(a->conn);
+    wpt_odbc_close(a->dbc);
+}
+
+static void *maria_act(void *arg)
+{
+    maria_app *a = arg;
+    wp_id owner;
+    memset(&owner, 1, sizeof owner);
+    a->status = a->attaches
+                    ? wp_join_attach(&a->changed, a->store, a->conn, &a->join, &a->message, 1, NULL)
+                    : wp_outbox_ack(&a->changed, a->store, a->conn, &owner, &a->message, NULL, 1,
+                                    "w", NULL);
+    return NULL;
+}
+
+/* The server looks anew when nobody has asked for a tenth of a second. */
+static bool maria_waits(const maria *m)
+{
+    fault_nap_us(150000);
+    return wpt_odbc_number(m->dbc, "SELECT COUNT(*) FROM information_schema.innodb_trx t"
+                                   " JOIN information_schema.processlist p"
+                                   " ON p.id = t.trx_mysql_thread_id"
+                                   " WHERE t.trx_state = 'LOCK WAIT' AND p.db = DATABASE()") == 1;
+}
+
+static void maria_act_until_it_waits(maria_app *a, const maria *m)
+{
+    MUST_OK(wp__thread_start(&a->thread, "app", maria_act, a, &must_err));
+    AWAIT(maria_waits(m));
+}
+
+static void maria_check_over(const maria *m, const wp_id *join)
+{
+    wp_join_info *info = NULL;
+    MUST_OK(wp_join_get(&info, m->store, join, &must_err));
+    assert_int_equal(wp_join_info_status(info), WP_JOIN_COMPLETED);
+    assert_int_equal(wp_join_info_completed(info), 2);
+    wp_join_info_free(info);
+    assert_int_equal(
+        wpt_odbc_number(m->dbc, "SELECT COUNT(*) FROM infra_outbox WHERE topic = 'ok'"), 1);
+    wpt_odbc_exec(m->dbc, "DELETE FROM infra_outbox_work WHERE topic = 'ok'");
+    wpt_odbc_exec(m->dbc, "DELETE FROM infra_outbox WHERE topic = 'ok'");
+}
+
+static const char *const levels[] = {"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"};
+
+/* The last two members are acked at the same moment: the later one waits, and counts, whatever it had seen. */
+/* proves: JOIN-020..034, JOIN-040..043, JOIN-060..092 */
+static void test_last_two__on_mariadb_at_the_same_moment__end_the_join_once(void **state)
+{
+    maria m = maria_open();
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        maria_app first, second;
+        wp_id ids[2];
+        wp_id join = start_join(m.store, 0, 2);
+        claim_two(m.store, ids);
+        MUST_OK(wp_join_attach(NULL, m.store, NULL, &join, ids, 2, &must_err));
+        maria_begin(&first, &m, levels[i]);
+        maria_begin(&second, &m, levels[i]);
+        first.message = ids[0];
+        second.message = ids[1];
+        (void)maria_act(&first);
+        assert_int_equal(first.changed, 1);
+        maria_act_until_it_waits(&second, &m);
+        maria_commit(&first);
+        wp__thread_join(&second.thread);
+        assert_int_equal(second.status, WP_OK);
+        assert_int_equal(second.changed, 1);
+        maria_commit(&second);
+        maria_check_over(&m, &join);
+    }
+    maria_close(&m);
+}
+
+/* A message is attached while it is being finished: whoever comes second waits, and it counts, also where its
+ * transaction sees the tables as they were before. */
+/* proves: JOIN-010..014, JOIN-060..092 */
+static void test_attach__on_mariadb_while_it_is_finished__counts_in_either_order(void **state)
+{
+    maria m = maria_open();
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        maria_app attacher, finisher;
+        maria_app *first = i % 2 ? &attacher : &finisher;
+        maria_app *second = i % 2 ? &finisher : &attacher;
+        wp_id ids[2];
+        wp_id join = start_join(m.store, 0, 2);
+        claim_two(m.store, ids);
+        MUST_OK(wp_join_attach(NULL, m.store, NULL, &join, &ids[1], 1, &must_err));
+        maria_begin(&attacher, &m, levels[i / 2]);
+        maria_begin(&finisher, &m, levels[i / 2]);
+        attacher.attaches = true;
+        attacher.join = join;
+        attacher.message = finisher.message = ids[0];
+        (void)maria_act(first);
+        assert_int_equal(first->status, WP_OK);
+        maria_act_until_it_waits(second, &m);
+        maria_commit(first);
+        wp__thread_join(&second->thread);
+        assert_int_equal(second->status, WP_OK);
+        assert_int_equal(second->changed, 1);
+        maria_commit(second);
+        maria_begin(&finisher, &m, levels[i / 2]);
+        finisher.message = ids[1];
+        (void)maria_act(&finisher);
+        assert_int_equal(finisher.changed, 1);
+        maria_commit(&finisher);
+        maria_check_over(&m, &join);
+    }
+    maria_close(&m);
+}
+
+/* Apps enqueue members of one join, and finish others, each in a transaction that stays open: none waits for another,
+ * and no worker for one of them. */
+/* proves: JOIN-010..014, JOIN-060..092 */
+static void test_members__on_mariadb_enqueued_in_open_transactions__hold_up_nobody(void **state)
+{
+    maria m = maria_open();
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        maria_app apps[2];
+        wp_id ids[2], own;
+        wp_id join = start_join(m.store, 0, 6);
+        claim_two(m.store, ids);
+        MUST_OK(wp_join_attach(NULL, m.store, NULL, &join, ids, 2, &must_err));
+        for (int k = 0; k < 2; k++)
+            maria_begin(&apps[k], &m, levels[i]);
+        for (int k = 0; k < 4; k++) {
+            wp_message *message = fault_message("later", "x");
+            MUST_OK(wp_message_add_join(message, &join, &must_err));
+            MUST_OK(wp_outbox_enqueue(&own, NULL, m.store, apps[k % 2].conn, message, &must_err));
+            wp_message_free(message);
+        }
+        for (int k = 0; k < 2; k++) {
+            maria_app worker = {.store = m.store, .message = ids[k]};
+            (void)maria_act(&worker);
+            assert_int_equal(worker.status, WP_OK);
+            assert_int_equal(worker.changed, 1);
+        }
+        for (int k = 0; k < 2; k++)
+            maria_commit(&apps[k]);
+        assert_int_equal(
+            wpt_odbc_number(m.dbc, "SELECT COUNT(*) FROM infra_join_member m JOIN infra_join j"
+                                   " ON j.seq = m.join_seq WHERE j.status = 0"),
+            6 * (int64_t)(i + 1));
+        assert_int_equal(
+            wpt_odbc_number(m.dbc, "SELECT SUM(completed) FROM infra_join WHERE status = 0"),
+            2 * (int64_t)(i + 1));
+        wpt_odbc_exec(m.dbc, "DELETE FROM infra_outbox_work"); /* none is claimed the next time */
+    }
+    maria_close(&m);
+}
+
 static int suite(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_DATABASE(test_killed__workers_of_a_thousand_joins__each_goes_on_once),
         WITH_PG(test_killed__on_postgresql__each_goes_on_once),
+        cmocka_unit_test(test_killed__on_mariadb__each_goes_on_once),
+        cmocka_unit_test(test_last_two__on_mariadb_at_the_same_moment__end_the_join_once),
+        cmocka_unit_test(test_attach__on_mariadb_while_it_is_finished__counts_in_either_order),
+        cmocka_unit_test(test_members__on_mariadb_enqueued_in_open_transactions__hold_up_nobody),
         WITH_PG(test_last_two__at_the_same_moment__end_the_join_once),
         WITH_PG(test_attach__while_it_is_finished__counts_in_either_order),
         WITH_PG(test_attach__while_dead_letters_are_replayed__none_is_overlooked),

@@ -359,6 +359,28 @@ static void test_rights__of_the_script__are_for_rows_alone(void **state)
     wpt_odbc_close(limited);
 }
 
+/* The server ends a call that takes too long, in the midst of its procedure and without its handlers. */
+static void test_call__cut_off_by_its_time_limit__leaves_no_transaction_open(void **state)
+{
+    place *p = *state;
+    wp_store *hasty =
+        wpt_store(p->url, NULL,
+                  WPT_OPTIONS("store.busy_timeout_ms", "0", "store.response_timeout_ms", "300"));
+    SQLHDBC other = wpt_mariadb_connect(p->url);
+    wp_lease_info *info = NULL;
+    WPT_OK(wp_semaphore_set_limit(p->store, NULL, "s", 1, WPT_ERR));
+    WPT_OK(wp_lease_acquire(&info, p->store, NULL, WP_LEASE_SHARED, "s", "a", 60000, WPT_ERR));
+    wp_lease_info_free(info);
+    wpt_odbc_exec(other, "BEGIN");
+    wpt_odbc_exec(other, "SELECT * FROM infra_semaphore_holder FOR UPDATE");
+    assert_int_not_equal(wp_lease_release(NULL, hasty, NULL, WP_LEASE_SHARED, "s", "a", 0, NULL),
+                         WP_OK);
+    wpt_odbc_exec(p->dbc, "SELECT * FROM infra_semaphore FOR UPDATE NOWAIT");
+    wpt_odbc_exec(other, "ROLLBACK");
+    wpt_odbc_close(other);
+    wp_store_close(hasty);
+}
+
 /* ---- many at once ------------------------------------------------------------------------- */
 
 enum { RIVALS = 4, MESSAGES = 400 };
@@ -429,6 +451,7 @@ int main(void)
         TEST(test_lent__user_with_few_rights__may_enqueue_and_finish),
         TEST(test_rights__of_the_script__are_for_rows_alone),
         TEST(test_finish__while_an_app_is_finishing__does_not_wait),
+        TEST(test_call__cut_off_by_its_time_limit__leaves_no_transaction_open),
         TEST(test_claim__by_many_at_once__each_message_once),
     };
     cmocka_set_test_filter(getenv("WAYPOST_TEST_FILTER"));

@@ -304,11 +304,12 @@ static void odbc_rollback(wp_conn *conn)
     odbc_conn *self = self_of(conn);
     const char *rollback = self->kind->engine->rollback;
     const char *sql = rollback ? rollback : "ROLLBACK";
-    bool open = self->in_transaction;
+    self->failed = false;
+    if (self->in_transaction && !conn->broken &&
+        command(self, sql, "ROLLBACK", false, NULL) != WP_OK)
+        conn->broken = true;
     self->in_transaction = false;
     self->failed = false;
-    if (open && !conn->broken && command(self, sql, "ROLLBACK", false, NULL) != WP_OK)
-        conn->broken = true;
 }
 
 /* ---- parameters --------------------------------------------------------------------------- */
@@ -610,6 +611,16 @@ static wp_status check_texts(odbc_conn *self, wp_error **err)
     return st;
 }
 
+/* A procedure that begins a transaction of its own leaves it open when the server ends the statement for having taken
+ * too long: no handler runs then. */
+static void end_cut_off(odbc_conn *self)
+{
+    if (self->base.lent || self->in_transaction || !self->kind->engine->routines)
+        return;
+    self->in_transaction = true;
+    odbc_rollback(&self->base);
+}
+
 static wp_status odbc_execute(wp_conn *conn, wp_op *op, wp_error **err)
 {
     odbc_conn *self = self_of(conn);
@@ -628,6 +639,8 @@ static wp_status odbc_execute(wp_conn *conn, wp_op *op, wp_error **err)
     else if (s->handle)
         (void)SQLFreeStmt(s->handle, SQL_CLOSE);
     trim_cells(self);
+    if (st != WP_OK)
+        end_cut_off(self);
     self->used_us = wp__real_mono_us();
     return st;
 }

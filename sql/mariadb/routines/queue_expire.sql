@@ -21,7 +21,7 @@ BEGIN
     INSERT INTO {queue_finished} (seq, status, attempt, claim_number, finished_at, finished_by, last_error)
     SELECT w.seq, 3, w.attempt, w.claim_number, v_now, p_worker, p_reason
     FROM JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {queue_work} AS w FORCE INDEX (PRIMARY) ON w.seq = c.seq
-    FOR UPDATE;
+    FOR UPDATE;{joined}
     DELETE w FROM JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {queue_work} AS w FORCE INDEX (PRIMARY) ON w.seq = c.seq;
 {call_end}
     SELECT c.seq FROM JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c;

@@ -22,7 +22,7 @@ BEGIN
     INSERT INTO {queue_finished} (seq, status, attempt, claim_number, finished_at, finished_by, last_error)
     SELECT w.seq, p_status, w.attempt + p_attempts, w.claim_number, v_now, p_worker, COALESCE(p_reason, w.last_error)
     FROM JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {queue_work} AS w FORCE INDEX (PRIMARY) ON w.seq = c.seq
-    FOR UPDATE;
+    FOR UPDATE;{joined}
     DELETE w FROM JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c STRAIGHT_JOIN {queue_work} AS w FORCE INDEX (PRIMARY) ON w.seq = c.seq;
 {call_end}
     SELECT c.seq, c.claim_number, 0 FROM JSON_TABLE(v_held, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim_number BIGINT PATH '$[1]')) AS c;

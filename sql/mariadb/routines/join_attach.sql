@@ -1,0 +1,51 @@
+-- join_attach: make the messages of the JSON array :seqs members of the join :number, if it is open; those that were none. Those that are finished count.
+CREATE OR REPLACE PROCEDURE {join_attach}(
+    IN p_number BIGINT,
+    IN p_seqs LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin,
+    IN p_now BIGINT)
+MODIFIES SQL DATA
+BEGIN
+    DECLARE v_alone BOOL DEFAULT @@in_transaction = 0 AND @@autocommit = 1;
+    DECLARE v_now BIGINT DEFAULT COALESCE(p_now, TIMESTAMPDIFF(MICROSECOND, DATE'1970-01-01', UTC_TIMESTAMP(6)));
+    DECLARE v_status BIGINT;
+    DECLARE v_count BIGINT;
+    DECLARE v_tries BIGINT DEFAULT 0;
+    DECLARE v_working LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin;
+    DECLARE v_done LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin;
+    DECLARE v_new LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin;
+{call_begin}
+    SELECT j.status INTO v_status FROM {join} AS j WHERE j.seq = p_number;
+    IF v_status = 0 THEN
+        -- Whoever is finishing one waits and then sees the member, or is waited for and then seen; again, if one was replayed
+        -- between the two looks.
+        REPEAT
+    SET STATEMENT group_concat_max_len = 1073741824 FOR
+            SELECT CONCAT('[', GROUP_CONCAT(w.seq), ']'), COUNT(*) INTO v_working, v_count
+            FROM JSON_TABLE(p_seqs, '$[*]' COLUMNS (seq BIGINT PATH '$')) AS s STRAIGHT_JOIN {outbox_work} AS w FORCE INDEX (PRIMARY) ON w.seq = s.seq
+            FOR UPDATE;
+    SET STATEMENT group_concat_max_len = 1073741824 FOR
+            SELECT CONCAT('[', GROUP_CONCAT('[', p_number, ',', f.seq, ',', CASE f.status WHEN 2 THEN 1 ELSE 2 END, ']' ORDER BY f.seq), ']'), v_count + COUNT(*)
+            INTO v_done, v_count
+            FROM JSON_TABLE(p_seqs, '$[*]' COLUMNS (seq BIGINT PATH '$')) AS s STRAIGHT_JOIN {outbox_finished} AS f FORCE INDEX (PRIMARY) ON f.seq = s.seq
+            WHERE s.seq NOT IN (SELECT w.seq FROM JSON_TABLE(COALESCE(v_working, '[]'), '$[*]' COLUMNS (seq BIGINT PATH '$')) AS w)
+            FOR UPDATE;
+            SET v_tries = v_tries + 1;
+        UNTIL v_count >= JSON_LENGTH(p_seqs) OR v_tries >= 20 END REPEAT;
+    SET STATEMENT group_concat_max_len = 1073741824 FOR
+        SELECT CONCAT('[', GROUP_CONCAT(s.seq ORDER BY s.seq), ']') INTO v_new
+        FROM JSON_TABLE(p_seqs, '$[*]' COLUMNS (seq BIGINT PATH '$')) AS s LEFT JOIN {join_member} AS m FORCE INDEX (PRIMARY) ON m.join_seq = p_number AND m.seq = s.seq
+        WHERE m.seq IS NULL;
+        INSERT INTO {join_member} (join_seq, seq, id, status, attached_at)
+        SELECT p_number, m.seq, m.id, 0, v_now
+        FROM JSON_TABLE(v_new, '$[*]' COLUMNS (seq BIGINT PATH '$')) AS s STRAIGHT_JOIN {outbox} AS m FORCE INDEX (PRIMARY) ON m.seq = s.seq
+        ON DUPLICATE KEY UPDATE attached_at = VALUE(attached_at);
+        UPDATE JSON_TABLE(v_working, '$[*]' COLUMNS (seq BIGINT PATH '$')) AS s STRAIGHT_JOIN {outbox_work} AS w FORCE INDEX (PRIMARY) ON w.seq = s.seq
+        SET w.joins = CONCAT_WS(',', w.joins, p_number)
+        WHERE s.seq IN (SELECT n.seq FROM JSON_TABLE(v_new, '$[*]' COLUMNS (seq BIGINT PATH '$')) AS n);
+        IF v_done IS NOT NULL THEN
+            CALL {join_count}(v_done, v_now, v_count);
+        END IF;
+    END IF;
+{call_end}
+    SELECT s.seq FROM JSON_TABLE(v_new, '$[*]' COLUMNS (seq BIGINT PATH '$')) AS s;
+END
