@@ -101,7 +101,7 @@ static void test_deploy__tables_of_other_names_are_there__is_a_schema_error(void
     bed *b = *state;
     if (b->engine->opens_new)
         return;
-    for (size_t i = 0; i < WPT_COUNT(options); i++) {
+    for (size_t i = 0; i < (b->engine->outbox_alone ? 1 : WPT_COUNT(options)); i++) {
         wp_config *config = bed_config(b, NULL);
         wp_store *store = NULL;
         int64_t objects = bed_number(b, b->engine->count_objects);

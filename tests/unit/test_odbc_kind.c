@@ -147,9 +147,37 @@ static void test_sqlstate__read_only__passes_unless_it_is_the_apps_transaction(v
     wp_error_free(err);
 }
 
+static void test_kind__sql_server__by_both_drivers(void **state)
+{
+    static const char *const drivers[] = {"libmsodbcsql-18.3.so.2.1", "libtdsodbc.so"};
+    (void)state;
+    for (size_t i = 0; i < WPT_COUNT(drivers); i++) {
+        const wp__odbc_kind *kind = wp__odbc_kind_find("Microsoft SQL Server", drivers[i]);
+        wp__buf out = {0};
+        char *all;
+        assert_non_null(kind);
+        assert_string_equal(kind->engine->name, "sqlserver");
+        assert_true(kind->wide && kind->direct);
+        assert_true(wp__odbc_kind_takes(kind, "13.00.1601"));
+        assert_true(wp__odbc_kind_takes(kind, "16.00.4105"));
+        assert_false(wp__odbc_kind_takes(kind, "12.00.6024"));
+        assert_string_equal(wp__odbc_kind_sqlstate(kind, "42000", 1205), "40001"); /* deadlock */
+        assert_string_equal(wp__odbc_kind_sqlstate(kind, "42000", 1222), "55P03");
+        assert_string_equal(wp__odbc_kind_sqlstate(kind, "HY000", 3960), "40001");
+        assert_string_equal(wp__odbc_kind_sqlstate(kind, "42000", 102), "42000");
+        wp__odbc_string_complete(&out, "Server=s;Pwd={a;b}", kind, 5000);
+        all = wp__buf_take(&out);
+        finds(all, "Pwd", "a;b");
+        finds(all, "APP", "waypost");
+        free(all);
+    }
+    assert_null(wp__odbc_kind_find("Microsoft SQL Server", "psqlodbcw.so"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kind__sql_server__by_both_drivers),
         cmocka_unit_test(test_string_find__keys__in_any_case_and_with_blanks),
         cmocka_unit_test(test_string_find__braces__hide_what_is_in_them),
         cmocka_unit_test(test_string_complete__psqlodbc__what_is_missing_and_no_more),
