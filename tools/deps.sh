@@ -5,7 +5,7 @@ set -euo pipefail
 
 packages=(
     build-essential cmake ninja-build pkg-config
-    libsqlite3-dev libpq-dev unixodbc-dev libjansson-dev libcmocka-dev
+    libsqlite3-dev libpq-dev unixodbc-dev libjansson-dev libmicrohttpd-dev libcmocka-dev
     postgresql pgbouncer openssl tzdata
     clang clang-tidy clang-format cppcheck valgrind
     man-db groff-base bash

@@ -29,6 +29,10 @@ def pkg_config(*arguments: str) -> list[str]:
     return shlex.split(subprocess.check_output(["pkg-config", *arguments], text=True))
 
 
+HTTP = subprocess.call(["pkg-config", "--exists", "libmicrohttpd"]) == 0
+LIBRARIES = ["sqlite3", "libpq", "odbc", "jansson"] + (["libmicrohttpd"] if HTTP else [])
+
+
 class BuildNative(build_ext):
     """Core first, then the extension that carries it."""
 
@@ -46,6 +50,7 @@ class BuildNative(build_ext):
         subprocess.check_call(
             ["cmake", "-S", str(ROOT), "-B", str(tree), "-G", "Ninja"]
             + ["-DCMAKE_BUILD_TYPE=Release", "-DWAYPOST_BUILD_TESTS=OFF"]
+            + [f"-DWAYPOST_HTTP={'ON' if HTTP else 'OFF'}"]
             + ["-DWAYPOST_BUILD_EXAMPLES=OFF", "-DWAYPOST_BUILD_CLI=OFF", "-DWAYPOST_BUILD_BENCH=OFF"]
         )
         subprocess.check_call(["cmake", "--build", str(tree), "--target", "waypost_static"])
@@ -72,11 +77,11 @@ setup(
             include_dirs=[str(ROOT / "core" / "include"), str(NATIVE)],
             py_limited_api=True,
             extra_compile_args=["-O2", "-fvisibility=hidden"]
-            + pkg_config("--cflags", "sqlite3", "libpq", "odbc", "jansson"),
+            + pkg_config("--cflags", *LIBRARIES),
             # The same SQLite as Python's sqlite3: two copies in one process would drop each
             # other's file locks.
             extra_link_args=["-Wl,--exclude-libs,ALL", "-pthread"]
-            + pkg_config("--libs", "sqlite3", "libpq", "odbc", "jansson"),
+            + pkg_config("--libs", *LIBRARIES),
             language="c",
         )
     ],

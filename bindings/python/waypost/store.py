@@ -31,7 +31,7 @@ from waypost._text import Duration, instance
 
 
 _PREFIXES = (
-    "store", "worker", "outbox", "inbox", "timer", "job", "lease", "join", "schedule", "log", "health",
+    "store", "worker", "outbox", "inbox", "timer", "job", "lease", "join", "schedule", "log", "health", "metrics", "http",
 )
 # The remedy that the core's errors name, and its name here.
 _DEPLOY_IN_C = "the deploy call or the option store.deploy"

@@ -179,6 +179,14 @@ const wp__property wp__properties[] = {
      "Health is degraded while SQLite's write-ahead log is larger, in MiB. 0: never."},
     {"health.free_mib", WP__PROP_INT, AT(health_free_mib), 0, 1000000000, "100", NULL, false,
      "Health is degraded while the disk of a SQLite file has less space, in MiB. 0: never."},
+    {"health.port", WP__PROP_INT, AT(health_port), 0, 65535, "0", NULL, false,
+     "While it runs, a worker answers `/health`, `/health/live`, `/health/ready` and "
+     "`/health/scheduler` by HTTP on this port. It may be that of the metrics. 0: it does not."},
+    {"metrics.port", WP__PROP_INT, AT(metrics_port), 0, 65535, "0", NULL, false,
+     "While it runs, a worker answers `/metrics` by HTTP on this port. 0: it does not."},
+    {"http.address", WP__PROP_TEXT, AT(http_address), 1, 64, "127.0.0.1", NULL, false,
+     "The address of this host on which it does so, as a number. There is no access control: "
+     "others than this host should reach it by a network that is trusted only."},
 };
 
 const size_t wp__property_count = sizeof wp__properties / sizeof wp__properties[0];

@@ -78,6 +78,10 @@ struct wp_config {
     int64_t health_wal_mib;
     int64_t health_free_mib;
 
+    char *http_address;
+    int64_t metrics_port; /* 0: none */
+    int64_t health_port;
+
     wp__log_sink *log_sink; /* of wp_config_set_log(); NULL: JSON lines on stderr */
     wp_clock *clock;        /* NULL: the system's */
 };

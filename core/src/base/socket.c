@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 bool wp__socket_wait(int fd, unsigned events, int64_t timeout_us)
 {
@@ -17,4 +19,14 @@ bool wp__socket_wait(int fd, unsigned events, int64_t timeout_us)
         p.events |= POLLOUT;
     n = ppoll(&p, 1, &limit, NULL);
     return n > 0 || (n < 0 && errno != EINTR);
+}
+
+void wp__socket_refuse(int fd)
+{
+    (void)shutdown(fd, SHUT_RDWR);
+}
+
+void wp__socket_close(int fd)
+{
+    (void)close(fd);
 }

@@ -12,4 +12,8 @@ enum { WP__SOCKET_READ = 1, WP__SOCKET_WRITE = 2 }; /* bits */
  * socket has failed, which its owner will find. */
 bool wp__socket_wait(int fd, unsigned events, int64_t timeout_us);
 
+/* A socket that listens does so no more; and is closed. */
+void wp__socket_refuse(int fd);
+void wp__socket_close(int fd);
+
 #endif

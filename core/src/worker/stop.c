@@ -299,6 +299,7 @@ wp_status wp_worker_stop(size_t *abandoned, wp_worker *worker, int64_t deadline_
     if (last) {
         collect_parts(worker);
         collect_threads(worker);
+        wp__worker_refuse(worker);
     }
     wp__log_pump(worker->log);
     wp__worker_unref(worker);

@@ -71,6 +71,32 @@ void wp__vitals_free(wp__vitals *vitals)
     *vitals = (wp__vitals){0};
 }
 
+bool wp__worker_is_live(wp_worker *worker)
+{
+    enum {
+        HANGS = 10
+    }; /* so many times health.pump_ms: by then drivers have given up by themselves */
+    const int64_t now = wp__worker_now(worker);
+    bool live;
+    wp__mutex_lock(&worker->mutex);
+    live = worker->state != WP__STOPPED;
+    for (const wp__part *part = worker->parts; part && live; part = part->next)
+        live = !part->pump_running ||
+               (now - atomic_load_explicit(&part->pump_due_at, memory_order_relaxed)) / 1000 <
+                   HANGS * worker->config->health_pump_ms;
+    wp__mutex_unlock(&worker->mutex);
+    return live;
+}
+
+bool wp__worker_schedules(wp_worker *worker)
+{
+    bool schedules;
+    wp__mutex_lock(&worker->mutex);
+    schedules = wp__worker_uses(worker, &wp__timer) || wp__worker_uses(worker, &wp__job_run);
+    wp__mutex_unlock(&worker->mutex);
+    return schedules;
+}
+
 bool wp__worker_handles(wp_worker *worker, const wp__queue *queue, const char *topic)
 {
     const wp__topic *found;

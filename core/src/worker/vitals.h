@@ -29,6 +29,10 @@ typedef struct wp__vitals {
 /* `stuck_us` 0: nothing is stuck, however long it takes. wp__vitals_free() it, also when this fails. */
 wp_status wp__worker_vitals(wp__vitals *out, wp_worker *worker, int64_t stuck_us, wp_error **err);
 void wp__vitals_free(wp__vitals *vitals);
+/* False once it is stopped, or if one of its pumps hangs for longer than any wait for a database lasts. */
+bool wp__worker_is_live(wp_worker *worker);
+/* Whether it handles timers or jobs. */
+bool wp__worker_schedules(wp_worker *worker);
 /* Whether the worker handles a topic. */
 bool wp__worker_handles(wp_worker *worker, const wp__queue *queue, const char *topic);
 

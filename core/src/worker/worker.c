@@ -438,10 +438,43 @@ static wp_status start_parts(wp_worker *worker, wp_error **err)
     return st;
 }
 
+/* Before it runs: what cannot be listened on is told at once. */
+static wp_status ensure_server(wp_worker *worker, wp_error **err)
+{
+    void *server = NULL;
+    bool begins;
+    wp_status st;
+    if (!worker->config->metrics_port && !worker->config->health_port)
+        return WP_OK;
+    wp__mutex_lock(&worker->mutex);
+    begins = worker->state == WP__NEW && !worker->manual && !worker->serves;
+    worker->serves = worker->serves || begins;
+    wp__mutex_unlock(&worker->mutex);
+    if (!begins)
+        return WP_OK;
+    st = wp__worker_server.begin(&server, worker, err);
+    wp__mutex_lock(&worker->mutex);
+    worker->server = server;
+    worker->serves = st == WP_OK;
+    wp__mutex_unlock(&worker->mutex);
+    return st;
+}
+
+void wp__worker_refuse(wp_worker *worker)
+{
+    void *server;
+    wp__mutex_lock(&worker->mutex);
+    server = worker->refuses ? NULL : worker->server;
+    worker->refuses = worker->refuses || server;
+    wp__mutex_unlock(&worker->mutex);
+    if (server)
+        wp__worker_server.quiesce(server);
+}
+
 wp_status wp__worker_ensure(wp_worker *worker, wp_error **err)
 {
     wp_status st;
-    if ((st = wp__worker_plan(worker, err)) != WP_OK)
+    if ((st = wp__worker_plan(worker, err)) != WP_OK || (st = ensure_server(worker, err)) != WP_OK)
         return st;
     wp__mutex_lock(&worker->mutex);
     if (worker->manual)
@@ -507,6 +540,7 @@ void wp_worker_free(wp_worker *worker)
     if (worker->router)
         wp__router_unfollow(worker->router, &worker->follower);
     wp__worker_end(worker);
+    wp__worker_server.end(worker->server);
     wp__worker_sweep(worker);
     drop_cancelled(worker);
     wp__worker_leave(worker);

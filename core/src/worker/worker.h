@@ -197,6 +197,10 @@ struct wp_worker {
     size_t threads_stopping; /* of them, inside wp_worker_stop() */
     int64_t stop_until;      /* the latest deadline of a stop, a real instant */
 
+    bool serves;  /* its server was begun, or is being */
+    bool refuses; /* and answers nobody any more who comes */
+    void *server; /* NULL: none, or not yet */
+
     /* several stores */
     wp_router *router; /* a reference; NULL: none */
     wp__follower follower;
@@ -362,6 +366,16 @@ int64_t wp__worker_deadline(int64_t timeout_ms);
 /* True if the wall clock was set since the last call with this *offset (0: the first call). On
  * SQLite leases end by the wall clock: who holds them renews at once, who reaps waits for that. */
 bool wp__worker_clock_was_set(wp_worker *worker, int64_t *offset);
+
+/* What tells of a worker by HTTP. It stands above (ops/http.c), and is reached by this alone. */
+typedef struct wp__server_class {
+    wp_status (*begin)(void **out, wp_worker *worker, wp_error **err);
+    void (*quiesce)(void *server); /* take no more connections */
+    void (*end)(void *server);     /* accepts NULL */
+} wp__server_class;
+extern const wp__server_class wp__worker_server;
+/* Take no more connections, once it is stopped. */
+void wp__worker_refuse(wp_worker *worker);
 
 /* ---- part.c ---- */
 wp_status wp__part_new(wp__part **out, wp_worker *worker, wp__place *place, wp_error **err);
