@@ -2,6 +2,7 @@
 #include "base/utf16.h"
 
 #include <iconv.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,9 +10,10 @@ struct wp__utf16 {
     iconv_t encode, decode;
 };
 
-static iconv_t none(void)
+/* iconv_open() gives -1 where it fails. */
+static bool is_open(iconv_t how)
 {
-    return (iconv_t)-1;
+    return (intptr_t)how != -1;
 }
 
 static const char *order(void)
@@ -29,7 +31,7 @@ wp_status wp__utf16_new(wp__utf16 **out, wp_error **err)
         return wp__fail_nomem(err);
     self->encode = iconv_open(order(), "UTF-8");
     self->decode = iconv_open("UTF-8", order());
-    if (self->encode == none() || self->decode == none()) {
+    if (!is_open(self->encode) || !is_open(self->decode)) {
         wp__utf16_free(self);
         return wp__fail(err, WP_E_INTERNAL, "the system's iconv does not know UTF-16");
     }
@@ -41,9 +43,9 @@ void wp__utf16_free(wp__utf16 *converter)
 {
     if (!converter)
         return;
-    if (converter->encode != none())
+    if (is_open(converter->encode))
         (void)iconv_close(converter->encode);
-    if (converter->decode != none())
+    if (is_open(converter->decode))
         (void)iconv_close(converter->decode);
     free(converter);
 }
