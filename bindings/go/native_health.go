@@ -49,3 +49,34 @@ func readHealth(health *C.wp_health, err error) (*Health, error) {
 		Data:   []byte(C.GoString(C.wp_health_json(health))),
 	}, nil
 }
+
+func (s *Store) metrics(limitMS int64) (text, samples string, err error) {
+	var metrics *C.wp_metrics
+	err = s.call(func(store *C.wp_store, err **C.wp_error) C.wp_status {
+		return C.wp_metrics_read_store(&metrics, store, C.int64_t(limitMS), err)
+	})
+	return readMetrics(metrics, err)
+}
+
+func (w *nativeWorker) metrics(limitMS int64) (text, samples string, e error) {
+	ptr, e := w.h.use()
+	if e != nil {
+		return "", "", e
+	}
+	defer w.h.unuse()
+	var (
+		metrics *C.wp_metrics
+		err     *C.wp_error
+	)
+	status := C.wp_metrics_read(&metrics, (*C.wp_worker)(ptr), C.int64_t(limitMS), &err)
+	return readMetrics(metrics, failed(status, err))
+}
+
+// readMetrics reads and frees them.
+func readMetrics(metrics *C.wp_metrics, err error) (string, string, error) {
+	if err != nil {
+		return "", "", err
+	}
+	defer C.wp_metrics_free(metrics)
+	return C.GoString(C.wp_metrics_text(metrics)), C.GoString(C.wp_metrics_json(metrics)), nil
+}

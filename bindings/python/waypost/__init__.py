@@ -61,6 +61,7 @@ from waypost.message import (
     Stats,
     Status,
 )
+from waypost.metrics import Metrics, Sample
 from waypost.outbox import Outbox
 from waypost.queue import AllQueues, DeadLetters, Page
 from waypost.router import Router
@@ -113,6 +114,7 @@ __all__ = [
     "ManualClock",
     "MemberStatus",
     "Message",
+    "Metrics",
     "Misfire",
     "NoMemoryError",
     "NotFoundError",
@@ -129,6 +131,7 @@ __all__ = [
     "Router",
     "RunStatus",
     "Runs",
+    "Sample",
     "Schedule",
     "SchemaError",
     "Semaphore",

@@ -22,6 +22,7 @@ from waypost.joins import Joins
 from waypost._lease_watch import Watcher
 from waypost._registered import Registered
 from waypost.lease import Lease, Leases, Semaphore, Semaphores
+from waypost.metrics import Metrics, metrics_of
 from waypost.outbox import Outbox
 from waypost.queue import AllQueues
 from waypost.timers import Timers
@@ -222,6 +223,11 @@ class Store:
         sqlite3.connect(..., uri=True)) if the database is in memory; on PostgreSQL the URL, with
         its password."""
         return self._handle.location
+
+    def metrics(self, *, limit: Optional[Duration] = None) -> Metrics:
+        """What it has done and holds. limit: how long to wait for the database (the option
+        `health.timeout_ms`); what it has not told by then is left out."""
+        return metrics_of(self._handle.metrics, limit)
 
     def health(
         self,

@@ -37,6 +37,7 @@ from waypost.delivery import Deferred, Delivery
 from waypost.health import Health, health_of
 from waypost.job import Job
 from waypost.message import QueueKind
+from waypost.metrics import Metrics, metrics_of
 
 if TYPE_CHECKING:
     from waypost.router import Router
@@ -440,6 +441,14 @@ class Worker:
             now = core.counters() if core else {}
             names = [field.name for field in fields(Counters)]
             return Counters(**{n: self._counted.get(n, 0) + now.get(n, 0) for n in names})
+
+    def metrics(self, *, limit: Optional[Duration] = None) -> Metrics:
+        """What it has done and holds. limit: how long to wait for the database (the option
+        `health.timeout_ms`); what it has not told by then is left out."""
+        self._check_process()
+        with self._lock:
+            core = self._run.core if self._run else self._prepared_core()
+        return metrics_of(core.metrics, limit)
 
     def health(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Sequence, Tuple
 
 from waypost._ffi import ffi, lib
-from waypost._handle import health
+from waypost._handle import health, metrics
 from waypost._handle.base import Handle, call, text_of
 from waypost._handle.config import Config
 from waypost._text import name_text
@@ -32,6 +32,9 @@ class Store(Handle):
         self.key = int(ffi.cast("intptr_t", pointer))
         self.id = text_of(lib.wp_store_id(pointer))
         self.location = text_of(lib.wp_store_location(pointer))
+
+    def metrics(self, limit_ms: int) -> Tuple[str, str]:
+        return metrics.read(lib.wp_metrics_read_store, self.pointer, limit_ms)
 
     def health(self, scheduler: bool, max_age_ms: int, limit_ms: int) -> Tuple[int, str, str]:
         return health.read(lib.wp_health_read, self.pointer, scheduler, max_age_ms, limit_ms)

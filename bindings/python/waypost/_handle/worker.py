@@ -17,7 +17,7 @@ from waypost._handle.base import (
 from waypost._handle.config import Config, keep
 from waypost._handle.message import hash_of, optional_time, parse_headers, received_of
 from waypost._handle.operation import Operation
-from waypost._handle import health
+from waypost._handle import health, metrics
 from waypost._handle.store import Router, Store
 from waypost._text import from_us, name_text
 from waypost.message import QueueKind, Received
@@ -326,6 +326,9 @@ class Worker(Handle, Generic[DeliveryT]):
             key: lib.wp_worker_store_counter(self.pointer, name, number)
             for key, number in COUNTERS.items()
         }
+
+    def metrics(self, limit_ms: int) -> Tuple[str, str]:
+        return metrics.read(lib.wp_metrics_read, self.pointer, limit_ms)
 
     def health(self, scheduler: bool, max_age_ms: int, limit_ms: int) -> Tuple[int, str, str]:
         return health.read(lib.wp_health_read_worker, self.pointer, scheduler, max_age_ms, limit_ms)
