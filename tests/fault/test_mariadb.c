@@ -359,7 +359,7 @@ static void test_rights__of_the_script__are_for_rows_alone(void **state)
     wpt_odbc_close(limited);
 }
 
-/* The server ends a call that takes too long, in the midst of its procedure and without its handlers. */
+/* The server ends a call that takes too long, in the midst of its procedure. */
 static void test_call__cut_off_by_its_time_limit__leaves_no_transaction_open(void **state)
 {
     place *p = *state;

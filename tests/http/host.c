@@ -33,7 +33,8 @@ int main(void)
     must(wp_config_load_env(config, &err), &err);
     must(wp_store_open(&store, config, &err), &err);
     must(wp_worker_new(&worker, store, config, &err), &err);
-    must(wp_worker_handle(worker, WP_SOURCE_OUTBOX, "t \"quoted\"\\", done, NULL, NULL, &err), &err);
+    must(wp_worker_handle(worker, WP_SOURCE_OUTBOX, "t \"quoted\"\\", done, NULL, NULL, &err),
+         &err);
     must(wp_worker_handle(worker, WP_SOURCE_TIMER, "t", done, NULL, NULL, &err), &err);
     must(wp_worker_start(worker, 2, &err), &err);
     (void)puts("started");

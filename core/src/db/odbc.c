@@ -611,8 +611,8 @@ static wp_status check_texts(odbc_conn *self, wp_error **err)
     return st;
 }
 
-/* A procedure that begins a transaction of its own leaves it open when the server ends the statement for having taken
- * too long: no handler runs then. */
+/* A procedure that begins a transaction of its own may leave it open after an error: seen under load with time
+ * limits of some milliseconds. */
 static void end_cut_off(odbc_conn *self)
 {
     if (self->base.lent || self->in_transaction || !self->kind->engine->routines)
