@@ -183,6 +183,10 @@ static wp_status fail_statement(odbc_conn *self, SQLHSTMT handle, const char *do
     diagnose(&d, SQL_HANDLE_STMT, handle);
     interpret(&d, self);
     self->failed = true;
+    if (wp__sqlstate_in(d.sqlstate, "22001") && is_dead(self)) { /* MariaDB hangs up over it */
+        self->base.broken = true;
+        return wp__sqlstate_fail(d.sqlstate, d.native, self->base.lent, doing, d.message, err);
+    }
     if (wp__sqlstate_ends_connection(d.sqlstate) || is_dead(self) ||
         (is_vague(&d) && !answers(self)))
         return fail_lost(self, doing, d.sqlstate, d.native, d.message, writes, err);
