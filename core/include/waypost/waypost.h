@@ -18,6 +18,7 @@
 #include <waypost/op.h>
 #include <waypost/outbox.h>
 #include <waypost/router.h>
+#include <waypost/scaling.h>
 #include <waypost/schedule.h>
 #include <waypost/store.h>
 #include <waypost/timer.h>

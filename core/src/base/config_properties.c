@@ -187,6 +187,23 @@ const wp__property wp__properties[] = {
     {"http.address", WP__PROP_TEXT, AT(http_address), 1, 64, "127.0.0.1", NULL, false,
      "The address of this host on which it does so, as a number. There is no access control: "
      "others than this host should reach it by a network that is trusted only."},
+    {"scaling.min_instances", WP__PROP_INT, AT(scaling.min_instances), 0, 10000, "1", NULL, false,
+     "The fewest workers that the scaling controller asks for."},
+    {"scaling.max_instances", WP__PROP_INT, AT(scaling.max_instances), 1, 10000, "8", NULL, false,
+     "The most."},
+    {"scaling.target_latency_ms", WP__PROP_INT, AT(scaling.target_ms), 1, DAY_MS, "5000", NULL,
+     false,
+     "How long a message may wait, in milliseconds: depth by processing rate is held against it."},
+    {"scaling.scale_up_threshold", WP__PROP_REAL, AT(scaling.up_threshold), 0, 1000, "1", NULL,
+     false, "Above this part of the target latency there should be more workers."},
+    {"scaling.scale_down_threshold", WP__PROP_REAL, AT(scaling.down_threshold), 0, 1000, "0.3",
+     NULL, false, "Below this part of the target latency there should be fewer."},
+    {"scaling.cooldown_ms", WP__PROP_INT, AT(scaling.cooldown_ms), 0, DAY_MS, "60000", NULL, false,
+     "How long nothing is changed after a change, in milliseconds."},
+    {"scaling.weight", WP__PROP_REAL, AT(scaling.weight), 0, 1, "0.5", NULL, false,
+     "The weight of the newest depth and rate in their averages; 1: they alone count."},
+    {"scaling.interval_ms", WP__PROP_INT, AT(scaling.interval_ms), 100, HOUR_MS, "5000", NULL,
+     false, "The time between decisions of `waypost supervise`, in milliseconds."},
 };
 
 const size_t wp__property_count = sizeof wp__properties / sizeof wp__properties[0];

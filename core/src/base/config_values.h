@@ -25,6 +25,18 @@ typedef struct wp__worker_options {
     int64_t poll_max_ms; /* 0: 30000 with a live wake-up channel, else 1000 */
 } wp__worker_options;
 
+/* scaling.* */
+typedef struct wp__scaling_options {
+    int64_t min_instances;
+    int64_t max_instances;
+    int64_t target_ms;
+    double up_threshold;
+    double down_threshold;
+    int64_t cooldown_ms;
+    double weight;       /* of the newest in averages */
+    int64_t interval_ms; /* read by those who ask again and again: the command */
+} wp__scaling_options;
+
 /* Keys, ranges and defaults are in the property table. Texts are never NULL; "" is unset. */
 struct wp_config {
     char *store_url; /* sqlite:PATH, sqlite::memory:, postgresql://... */
@@ -81,6 +93,7 @@ struct wp_config {
     char *http_address;
     int64_t metrics_port; /* 0: none */
     int64_t health_port;
+    wp__scaling_options scaling;
 
     wp__log_sink *log_sink; /* of wp_config_set_log(); NULL: JSON lines on stderr */
     wp_clock *clock;        /* NULL: the system's */
