@@ -7,6 +7,8 @@
  *   dead.c       dead letters
  *   jobs.c       jobs, runs, timers, leases
  *   look.c       peek and top
+ *   process.c    processes of other programs
+ *   supervise.c  as many of them as there should be
  *   worker.c     a worker whose handler is a program
  */
 #ifndef WAYPOST_CLI_H
@@ -15,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <waypost/waypost.h>
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
@@ -94,6 +97,7 @@ int cli_show(cli *c);
 int cli_cleanup(cli *c);
 int cli_peek(cli *c);
 int cli_top(cli *c);
+int cli_supervise(cli *c);
 int cli_worker(cli *c);
 int cli_dead(cli *c);
 int cli_jobs(cli *c);
@@ -101,6 +105,14 @@ int cli_runs(cli *c);
 int cli_timers(cli *c);
 int cli_lease(cli *c);
 int cli_cron(cli *c);
+
+/* ---- processes ---------------------------------------------------------------------------- */
+
+/* Whether there is such a program. */
+bool cli_can_run(const char *name);
+/* Start one in a process group of its own, with these files (-1: inherited) as its standard ones; it gets the
+ * signal `death` when the thread that started it ends. Its id; negative: errno says why not. */
+pid_t cli_spawn(char **argv, char **env, const int fds[3], int death);
 
 /* ---- output ------------------------------------------------------------------------------- */
 

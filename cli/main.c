@@ -64,6 +64,12 @@ static const struct command {
      "stream is the reason.\n"
      "    The standard output of a job's run is kept with it. --drain: what is due now, then it "
      "ends"},
+    {"supervise", cli_supervise, false,
+     "supervise [--min N] [--max N] [--queue QUEUE] [--topic TOPIC] [--stop-timeout DURATION] -- "
+     "COMMAND [ARGUMENT]...\n"
+     "    as many processes of a worker as the scaling controller wants (options scaling.*); one "
+     "that ends by itself\n"
+     "    is started again, later each time; SIGTERM ends them all"},
     {"top", cli_top, false,
      "top [--interval DURATION] [--count N]\n    counts and rates by queue and topic, again and "
      "again"},

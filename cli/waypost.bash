@@ -3,7 +3,7 @@
 _waypost() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command="" verb="" i
     local everywhere="--url --set --json --help --version"
-    local commands="deploy verify health stats enqueue peek show dead cleanup jobs runs timers lease worker top cron help"
+    local commands="deploy verify health stats enqueue peek show dead cleanup jobs runs timers lease worker supervise top cron help"
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
         --url | --set) ((i++)) ;;
@@ -30,6 +30,7 @@ _waypost() {
         timers) words="--correlation-id --limit" ;;
         lease) words="--semaphore" ;;
         worker) words="--queue --threads --stop-timeout --drain --" ;;
+        supervise) words="--min --max --queue --topic --stop-timeout --" ;;
         top) words="--interval --count" ;;
         cron) words="--zone --count" ;;
         esac

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,10 +14,9 @@
 #include "cli.h"
 
 enum {
-    EXIT_REJECT = 65,   /* EX_DATAERR of sysexits.h: the message is bad, and stays so */
-    EXIT_NOT_RUN = 127, /* as shells have it */
-    LOOK_MS = 100,      /* between looks whether the program should end */
-    GRACE_LOOKS = 100,  /* 10 s from SIGTERM to SIGKILL */
+    EXIT_REJECT = 65,  /* EX_DATAERR of sysexits.h: the message is bad, and stays so */
+    LOOK_MS = 100,     /* between looks whether the program should end */
+    GRACE_LOOKS = 100, /* 10 s from SIGTERM to SIGKILL */
     REASON_MAX = 1000
 };
 
@@ -97,23 +95,6 @@ static char **environment_of(const wp_delivery *delivery, size_t *added)
 }
 
 /* ---- one process -------------------------------------------------------------------------- */
-
-/* In the child, between fork and exec: nothing that takes a lock. */
-static _Noreturn void become(const program *p, char **env, const int fds[3], pid_t parent)
-{
-    sigset_t none;
-    (void)setpgid(0, 0);
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* its message will be handed to another worker */
-    if (getppid() != parent)
-        _exit(EXIT_NOT_RUN);
-    (void)sigemptyset(&none);
-    (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    for (int i = 0; i < 3; i++)
-        if (fds[i] >= 0 && dup2(fds[i], i) < 0)
-            _exit(EXIT_NOT_RUN);
-    (void)execvpe(p->argv[0], p->argv, env);
-    _exit(EXIT_NOT_RUN);
-}
 
 /* Wait for its end, and end it where its handler is to stop: not at the stop of the worker, which waits. */
 static int wait_for(pid_t pid, const wp_delivery *delivery)
@@ -202,10 +183,8 @@ static wp_outcome handle(wp_delivery *delivery, void *user)
     wp_outcome outcome =
         WP_OUTCOME_RETRY; /* where this machine is out of something: with the backoff */
     if (fds[0] >= 0 && fds[2] >= 0 && (!job || fds[1] >= 0)) {
-        const pid_t parent = getpid();
-        const pid_t pid = fork();
-        if (pid == 0)
-            become(p, env, fds, parent);
+        /* if this process dies, its message will be handed to another one */
+        const pid_t pid = cli_spawn(p->argv, env, fds, SIGKILL);
         if (pid > 0)
             outcome = finish(delivery, fds, wait_for(pid, delivery));
         else
@@ -218,23 +197,6 @@ static wp_outcome handle(wp_delivery *delivery, void *user)
         free(env[i]);
     free(env);
     return outcome;
-}
-
-/* Whether there is such a program: else every message would fail until it is a dead letter. */
-static bool can_run(const char *name)
-{
-    const char *path = getenv("PATH");
-    bool found = strchr(name, '/') && access(name, X_OK) == 0;
-    for (path = path ? path : "/usr/bin:/bin"; !strchr(name, '/') && path && !found;) {
-        const size_t len = strcspn(path, ":");
-        char *full = NULL;
-        if (asprintf(&full, "%.*s/%s", len ? (int)len : 1, len ? path : ".", name) < 0)
-            abort();
-        found = access(full, X_OK) == 0;
-        free(full);
-        path = path[len] ? path + len + 1 : NULL;
-    }
-    return found;
 }
 
 /* ---- the worker --------------------------------------------------------------------------- */
@@ -302,7 +264,7 @@ int cli_worker(cli *c)
     size_t topics = 0;
     if (!p.argv || !p.argv[0])
         cli_usage("worker needs a program behind --: waypost worker TOPIC -- PROGRAM ARGUMENT...");
-    if (!can_run(p.argv[0]))
+    if (!cli_can_run(p.argv[0]))
         cli_usage("there is no program \"%s\" that can be run", p.argv[0]);
     if (source == WP_SOURCE_ALL)
         cli_usage("--queue is one of outbox, inbox, timers and jobs here");

@@ -8,6 +8,7 @@ import datetime
 import json
 import os
 import re
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import time
 import unittest
 import uuid
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 PROGRAM = ""
 #: On which server the tests run too, that need none in particular.
@@ -144,7 +145,7 @@ class Schema(Cli):
     def test_help_names_every_command_and_code(self) -> None:
         text = self.run_cli("help").stdout
         self.assertEqual(text, self.run_cli("--help").stdout)
-        for word in "deploy verify health stats enqueue peek show dead cleanup jobs runs timers lease worker top cron".split():
+        for word in "deploy verify health stats enqueue peek show dead cleanup jobs runs timers lease worker supervise top cron".split():
             self.assertIn(f"\n{word}", text)
 
     # proves: CLI-001
@@ -347,6 +348,12 @@ class Workers(Cli):
             (("worker", "t", "--queue", "all", "--", "true"), "--queue"),
             (("worker", "t", "--stop-timeout", "2d", "--", "true"), "--stop-timeout"),
             (("worker", "t", "--frobnicate", "--", "true"), "--frobnicate"),
+            (("supervise",), "--"),
+            (("supervise", "--"), "command"),
+            (("supervise", "--", "no-such-program"), "no-such-program"),
+            (("supervise", "--min", "9", "--", "true"), "scaling.min_instances"),
+            (("supervise", "--max", "x", "--", "true"), "scaling.max_instances"),
+            (("supervise", "t", "--", "true"), "t"),
             (("peek", "--queue", "all"), "--queue"),
             (("peek", "--limit", "0"), "limit"),
             (("top", "--interval", "1ms"), "--interval"),
@@ -355,6 +362,62 @@ class Workers(Cli):
             with self.subTest(words):
                 self.assertIn(said, self.run_cli(*words, code=2).stderr)
         self.assertEqual((self.read("show", id)["status"], self.read("show", id)["attempt"]), ("ready", 0))
+
+    @contextlib.contextmanager
+    def supervised(self, *words: str) -> Iterator[subprocess.Popen[str]]:
+        """One that is started, and killed in the end, whatever happens."""
+        options = ["--set", "scaling.interval_ms=100", "--set", "scaling.cooldown_ms=100"]
+        with open(self.directory / "said", "w", encoding="utf-8") as said:
+            process = subprocess.Popen(
+                [PROGRAM, "supervise", *options, *words], env=self.environment, stderr=said, text=True
+            )
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+
+    def alive(self) -> List[int]:
+        """Processes that wrote their ids into the directory `pids` and still run."""
+        return [int(path.name) for path in (self.directory / "pids").iterdir() if running(int(path.name))]
+
+    # proves: SCL-001
+    def test_supervised_processes_are_as_many_as_the_queue_needs(self) -> None:
+        pids = self.directory / "pids"
+        pids.mkdir()
+        ids = [self.read("enqueue", "t", "x")["id"] for _ in range(20)]
+        sleeper = ["sh", "-c", f"touch {pids}/$$; exec sleep 600"]
+        with self.supervised("--max", "3", "--", *sleeper) as process:
+            await_true(lambda: len(self.alive()) == 3)  # nothing is done, and more are asked for
+            self.work("t", "--", "true")
+            await_true(lambda: len(self.alive()) == 1)
+            process.terminate()
+            self.assertEqual(process.wait(timeout=60), 0)
+            self.assertEqual(self.alive(), [])
+        self.assertEqual({self.read("show", id)["status"] for id in ids}, {"done"})
+
+    # proves: SCL-001
+    def test_supervised_process_that_ends_is_started_again(self) -> None:
+        pids = self.directory / "pids"
+        pids.mkdir()
+        sleeper = ["sh", "-c", f"touch {pids}/$$; exec sleep 600"]
+        with self.supervised("--", *sleeper):
+            await_true(lambda: len(self.alive()) == 1)
+            os.kill(self.alive()[0], signal.SIGKILL)
+            await_true(lambda: len(list(pids.iterdir())) == 2 and len(self.alive()) == 1)
+            self.assertIn("ended by itself, signal 9", (self.directory / "said").read_text(encoding="utf-8"))
+        await_true(lambda: not self.alive())  # they end with their supervisor, which was killed
+
+    # proves: SCL-001
+    def test_supervised_process_that_does_not_end_is_killed(self) -> None:
+        pids = self.directory / "pids"
+        pids.mkdir()
+        deaf = ["sh", "-c", f"trap '' TERM; touch {pids}/$$; while :; do sleep 0.1; done"]
+        with self.supervised("--stop-timeout", "300ms", "--", *deaf) as process:
+            await_true(lambda: len(self.alive()) == 1)
+            process.terminate()
+            self.assertEqual(process.wait(timeout=60), 0)
+            self.assertEqual(self.alive(), [])
 
     # proves: CLI-001
     def test_peek_shows_what_is_not_finished(self) -> None:
