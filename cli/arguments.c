@@ -115,6 +115,7 @@ bool cli_flag(cli_args *args, const char *name)
 
 char **cli_rest(cli_args *args)
 {
+    static char *none[] = {NULL};
     for (int i = 0; i < args->argc; i++) {
         if (strcmp(args->argv[i], "--") != 0)
             continue;
@@ -122,7 +123,7 @@ char **cli_rest(cli_args *args)
             args->used[k] = true;
         return args->argv + i + 1;
     }
-    return NULL;
+    return none;
 }
 
 /* A number at the beginning of `text`; what follows in *rest. */

@@ -52,7 +52,7 @@ bool cli_flag(cli_args *args, const char *name);
 int64_t cli_number(cli_args *args, const char *name, int64_t otherwise);
 /* A duration such as 250ms, 30s, 5m, 2h, 7d, in milliseconds. Likewise. */
 int64_t cli_duration_ms(cli_args *args, const char *name, int64_t otherwise);
-/* What stands behind "--", as an argv; NULL: there is no "--". Before any cli_word(). */
+/* What stands behind "--", as an argv, which is empty if there is no "--". Before any cli_word(). */
 char **cli_rest(cli_args *args);
 /* Exits if a word or an option is left that nobody asked for. */
 void cli_args_end(cli_args *args);

@@ -124,6 +124,23 @@ int cli_cron(cli *c)
     return print_schedule(c, expression, zone, count);
 }
 
+/* What a program has in its code comes back with its next start: it is not to be lost here meanwhile. */
+static void refuse_registered(cli *c, const char *name)
+{
+    wp_jobs *jobs = NULL;
+    wp_error *err = NULL;
+    const wp_status st = wp_job_get(&jobs, c->store, name, &err);
+    const char *registrar = st == WP_OK ? wp_job_info_registrar(wp_jobs_at(jobs, 0)) : NULL;
+    if (st != WP_E_NOT_FOUND)
+        cli_check(st, &err);
+    wp_error_free(err);
+    if (registrar)
+        cli_usage("job \"%s\" is in the code of \"%s\": its option job.cron_overrides has another "
+                  "expression for it, pause stops it",
+                  name, registrar);
+    wp_jobs_free(jobs);
+}
+
 static int put(cli *c, const char *name)
 {
     const char *expression = need(c, "put", "a cron expression, in one word");
@@ -136,6 +153,7 @@ static int put(cli *c, const char *name)
         payload = "";
     cli_check(wp_job_new(&job, name, topic ? topic : name, payload, strlen(payload), &err), &err);
     cli_check(wp_job_set_schedule(job, expression, zone, &err), &err);
+    refuse_registered(c, name);
     cli_check(wp_job_put(c->store, job, &err), &err);
     wp_job_free(job);
     return CLI_OK;

@@ -257,7 +257,7 @@ int cli_supervise(cli *c)
     wp_scaling *scaling = NULL;
     wp_error *err = NULL;
     cli_args_end(c->args);
-    if (!crew_.argv || !crew_.argv[0])
+    if (!crew_.argv[0])
         cli_usage("supervise needs a command behind --: waypost supervise -- COMMAND ARGUMENT...");
     if (!cli_can_run(crew_.argv[0]))
         cli_usage("there is no program \"%s\" that can be run", crew_.argv[0]);

@@ -262,7 +262,7 @@ int cli_worker(cli *c)
     wp_worker *worker = NULL;
     wp_error *err = NULL;
     size_t topics = 0;
-    if (!p.argv || !p.argv[0])
+    if (!p.argv[0])
         cli_usage("worker needs a program behind --: waypost worker TOPIC -- PROGRAM ARGUMENT...");
     if (!cli_can_run(p.argv[0]))
         cli_usage("there is no program \"%s\" that can be run", p.argv[0]);

@@ -128,6 +128,8 @@ def make_worker(store: waypost.Store, url: str) -> waypost.Worker:
 
 def main(url: str, port: str = "0") -> None:
     secret = os.environ["WEBHOOK_SECRET"].encode()
+    if not secret:
+        sys.exit("WEBHOOK_SECRET is empty: anybody could sign")
     with waypost.Store.open(url, deploy=True) as store:
         with closing(connect(url)) as db:
             db.execute(EVENTS)
@@ -135,10 +137,14 @@ def main(url: str, port: str = "0") -> None:
         with make_worker(store, url), Server(store, secret, int(port)) as server:
             thread = threading.Thread(target=server.serve_forever)
             thread.start()
-            print(server.server_address[1], flush=True)
-            sys.stdin.read()
-            server.shutdown()
-            thread.join()
+            try:
+                print(server.server_address[1], flush=True)
+                sys.stdin.read()
+            except KeyboardInterrupt:
+                pass  # Ctrl-C: it ends as at the end of its input
+            finally:
+                server.shutdown()
+                thread.join()
 
 
 if __name__ == "__main__":

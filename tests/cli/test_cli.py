@@ -99,6 +99,15 @@ class Schema(Cli):
         self.run_cli("deploy", "--set", "store.id=mine")
         self.assertEqual(self.read("verify", "--set=store.id=mine")["store"], "mine")
 
+    # proves: CLI-001
+    def test_job_of_a_program_is_not_put(self) -> None:
+        self.run_cli("deploy")
+        self.run_cli("jobs", "put", "j", "@daily")
+        self.run_cli("jobs", "put", "j", "@hourly")
+        self.sql("UPDATE infra_job SET registrar = 'app'")
+        self.assertIn("job.cron_overrides", self.run_cli("jobs", "put", "j", "@yearly", code=2).stderr)
+        self.assertEqual([(row["expression"], row["registrar"]) for row in self.read("jobs")], [("@hourly", "app")])
+
     def test_wrong_command_lines_do_nothing(self) -> None:
         self.run_cli("deploy")
         for words, said in (

@@ -517,7 +517,7 @@ static void test_acquire__in_apps_transactions_on_mariadb__block_nobody_else(voi
     maria m = maria_open("");
     (void)state;
     for (int i = 0; i < 2; i++) {
-        char names[6][8];
+        char names[6][16];
         wp_lease *lease = NULL, *slot = NULL;
         wp_conn *conns[2];
         SQLHDBC dbcs[2];

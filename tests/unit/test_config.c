@@ -193,6 +193,10 @@ static void test_config_set__unknown_key__says_what_was_meant(void **state)
         {"store.level", "log.level"},
         {"lease.ms", "worker.lease_ms"},
         {"WORKER_POLL_MAX", "worker.poll_max_ms"},
+        {"inbox_keep", "inbox.keep_ms"},
+        {"inbox.kepp_ms", "inbox.keep_ms"},
+        {"job.keep", "job.keep_ms"},
+        {"lease.keep", "lease.keep_ms"},
     };
     char message[200];
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -160,6 +160,19 @@ def test_objects_that_are_others_are_named(app: App, wrong: Any) -> None:
 
 
 # proves: BND-004
+def test_decorators_without_parentheses_are_refused(app: App) -> None:
+    worker = app.store.worker()
+    for decorator in (worker.handler, worker.inbox, worker.timer, worker.job):
+        with pytest.raises(ArgumentError, match="must be str, not function"):
+
+            @decorator  # type: ignore[arg-type]
+            def handle(delivery: waypost.Delivery) -> None:
+                raise AssertionError
+
+    assert worker.drain() == 0
+
+
+# proves: BND-004
 def test_ranges_of_time_that_are_none_are_named(app: App) -> None:
     first, last = NOW, NOW - timedelta(seconds=1)
     for since, until in [(TOO_FAR, None), (None, TOO_FAR), (first, last)]:

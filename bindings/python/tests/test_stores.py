@@ -118,6 +118,20 @@ def test_store_removed_and_added_again_loses_nothing(
 
 
 # proves: BND-004
+# proves: MDB-001
+def test_what_is_taken_from_a_store_of_a_router_keeps_it_open(router: waypost.Router) -> None:
+    assert list(router.inbox("app").dead()) == []
+    assert router.outbox("app").dead().replay() == 0
+    assert router.store("app").all_queues.dead().purge() == 0
+    dead = router.outbox("side").dead(topic="t")
+    assert list(dead) == []
+    with router.store("app").lease("l", seconds=5) as lease:
+        assert lease.held
+    slot = router.store("side").semaphore("s", limit=1).slot()
+    with slot:
+        assert slot.held
+
+
 def test_options_of_a_routers_worker_are_in_seconds_or_say_ms(router: waypost.Router) -> None:
     store = router.store("app")
     for make in (router.worker, store.worker):

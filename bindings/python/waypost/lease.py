@@ -54,6 +54,7 @@ class Lease:
         wait: Optional[Duration],
         owner: Optional[str],
         on_lost: Optional[Callable[[Lease], None]],
+        keeps: object,
     ) -> None:
         name_text("name", name)
         if owner is not None:
@@ -61,6 +62,7 @@ class Lease:
         if on_lost is not None:
             callback("on_lost", on_lost)
         self._store = store
+        self._keeps = keeps  # the Store, whose end would close `store`
         self._watcher = watcher
         self._shared = shared
         self._duration_ms = to_ms("seconds", seconds)
@@ -422,8 +424,11 @@ def _was_stopped(task: asyncio.Future[T]) -> bool:
 class Semaphore:
     """So many holders at a time. See Store.semaphore()."""
 
-    def __init__(self, store: _handle.Store, watcher: Watcher, name: str, limit: int) -> None:
+    def __init__(
+        self, store: _handle.Store, watcher: Watcher, name: str, limit: int, keeps: object
+    ) -> None:
         self._store = store
+        self._keeps = keeps  # the Store, whose end would close `store`
         self._watcher = watcher
         self.name = name
         self.set_limit(limit)
@@ -442,7 +447,7 @@ class Semaphore:
     ) -> Lease:
         """A slot, as Store.lease(). With `request`, an id of the app's, no request ever has two."""
         return Lease(
-            self._store, self._watcher, True, self.name, seconds, wait, request, on_lost
+            self._store, self._watcher, True, self.name, seconds, wait, request, on_lost, self._keeps
         )
 
 

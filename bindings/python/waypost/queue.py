@@ -154,6 +154,7 @@ class DeadLetters:
         since: Optional[datetime],
         until: Optional[datetime],
         ids: Optional[Iterable[uuid.UUID]],
+        owner: object = None,
     ) -> None:
         times: Optional[Tuple[int, int]] = None
         if since is not None or until is not None:
@@ -168,6 +169,7 @@ class DeadLetters:
             if not isinstance(id, uuid.UUID):
                 raise ArgumentError(f"ids must hold UUIDs, not {type(id).__name__}")
         self._queue = queue
+        self._owner = owner  # the Store, whose end would close it
         self._none = chosen is not None and not chosen
         self._filter = _handle.DeadFilter(topic, reason, times, chosen)
 
@@ -235,7 +237,7 @@ class AllQueues:
             for info in store.outbox.dead(topic="mails.send"): print(info.last_error)
             store.outbox.dead(reason="connection refused").replay(per_second=10)
         """
-        return DeadLetters(self._handle, topic, reason, since, until, ids)
+        return DeadLetters(self._handle, topic, reason, since, until, ids, self._owner)
 
     def cleanup(self, older_than: Duration) -> int:
         """Delete what was finished with success, or cancelled, so long ago or longer, in batches with a

@@ -195,12 +195,12 @@ class Store:
         owner     who holds it; None: this lease alone
         on_lost   called once, on a thread of Waypost's, when it is lost
         """
-        return Lease(self._handle, self._watcher, False, name, seconds, wait, owner, on_lost)
+        return Lease(self._handle, self._watcher, False, name, seconds, wait, owner, on_lost, self)
 
     def semaphore(self, name: str, limit: int) -> Semaphore:
         """Make a semaphore, or set its limit: how many may hold a slot of it. Lowering it ends nobody's
         hold."""
-        return Semaphore(self._handle, self._watcher, name, limit)
+        return Semaphore(self._handle, self._watcher, name, limit, self)
 
     @property
     def leases(self) -> Leases:

@@ -153,6 +153,7 @@ class Worker:
         To return None is success. Retry, Reject and Release say otherwise; any other exception is a retry
         with its text. DEFERRED keeps the delivery to finish it later.
         """
+        name_text("topic", topic)  # @worker.handler without parentheses gives the function here
         options = {
             "max_attempts": max_attempts,
             "timeout_ms": timeout,
@@ -205,6 +206,7 @@ class Worker:
         of its task) when the run takes too long, is cancelled, or its lease is lost, a plain one also at
         a stop.
         """
+        name_text("name", name)
         if cron is None and policy:
             raise errors.ArgumentError(f"without cron, {next(iter(policy))} is not for this call")
         job = None if cron is None else Job(name, topic, cron=cron, tz=tz, **policy)

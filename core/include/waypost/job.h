@@ -69,8 +69,8 @@ WP_API wp_status wp_job_set_overlap(wp_job *job, wp_overlap overlap, wp_error **
  * @param catch_up      with WP_MISFIRE_CATCH_UP: 1 to 1000; else ignored */
 WP_API wp_status wp_job_set_misfire(wp_job *job, wp_misfire misfire, int64_t threshold_ms,
                                     int64_t catch_up, wp_error **err);
-/** Set how long a run may take, 0 to 86,400,000 ms; then its handler is told to stop, and the run has
- * failed. 0, the default: the worker's `timeout_ms`. */
+/** Set how long a run may take, 0 to 86,400,000 ms; then its handler is told to stop, and if it
+ * fails, the attempt has; if it succeeds all the same, it has succeeded. 0, the default: the worker's `timeout_ms`. */
 WP_API wp_status wp_job_set_timeout_ms(wp_job *job, int64_t timeout_ms, wp_error **err);
 /** Set the retry policy of its runs; 0 each, the default: the worker's.
  * @param max_attempts  0 to 1,000,000

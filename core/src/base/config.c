@@ -47,6 +47,13 @@ static const wp__property *find(const char *key)
 
 /* ---- what was meant ----------------------------------------------------------------------- */
 
+/* Whether a key, which may have '_' for '.', names the group of a property. */
+static bool names_group(const char *key, const wp__property *prop)
+{
+    const size_t len = strcspn(prop->key, ".");
+    return strncmp(key, prop->key, len) == 0 && (key[len] == '.' || key[len] == '_');
+}
+
 /* The property that was meant by an unknown key, whose group may be wrong or missing, or NULL. What looks
  * like a group may be the name's first word: lease.ms, for worker.lease_ms. */
 static const wp__property *nearest(const char *key, bool per_topic)
@@ -63,7 +70,8 @@ static const wp__property *nearest(const char *key, bool per_topic)
         distance = wp__hint_distance(key, prop->key);
         whole = wp__hint_distance(name, prop->key);
         distance = whole < distance ? whole : distance;
-        if (distance < least) {
+        if (distance < least ||
+            (best && distance == least && names_group(key, prop) && !names_group(key, best))) {
             least = distance;
             best = prop;
         }

@@ -11,6 +11,7 @@
 #include <waypost/metrics.h>
 
 #include "base/socket.h"
+#include "base/text.h"
 #include "worker/vitals.h"
 
 enum {
@@ -38,11 +39,14 @@ typedef struct beginning {
 static enum MHD_Result answer(struct MHD_Connection *connection, unsigned code, const char *type,
                               const char *text)
 {
-    struct MHD_Response *response = MHD_create_response_from_buffer(
-        strlen(text), (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY);
+    char *copy = wp__text_dup(text);
+    struct MHD_Response *response =
+        copy ? MHD_create_response_from_buffer(strlen(copy), copy, MHD_RESPMEM_MUST_FREE) : NULL;
     enum MHD_Result result;
-    if (!response)
+    if (!response) {
+        free(copy);
         return MHD_NO;
+    }
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
@@ -125,7 +129,8 @@ static enum MHD_Result on_metrics(void *user, struct MHD_Connection *connection,
                                   size_t *upload_size, void **context)
 {
     server *s = user;
-    (void)version, (void)upload, (void)upload_size, (void)context;
+    (void)version, (void)upload, (void)context;
+    *upload_size = 0;
     return handle(s, connection, url, method, true,
                   s->worker->config->health_port == s->worker->config->metrics_port);
 }
@@ -134,7 +139,8 @@ static enum MHD_Result on_health(void *user, struct MHD_Connection *connection, 
                                  const char *method, const char *version, const char *upload,
                                  size_t *upload_size, void **context)
 {
-    (void)version, (void)upload, (void)upload_size, (void)context;
+    (void)version, (void)upload, (void)context;
+    *upload_size = 0;
     return handle(user, connection, url, method, false, true);
 }
 

@@ -328,7 +328,9 @@ static void tell_tallies_of(const telling *t, const source *s, size_t f)
 {
     const wp__tally *tallies = s->tallies;
     wp__labels labels = {.store = s->id};
-    for (const wp__topic *topic = tallies ? t->worker->topics : NULL; topic; topic = topic->next) {
+    if (!tallies || !t->worker)
+        return;
+    for (const wp__topic *topic = t->worker->topics; topic; topic = topic->next) {
         labels.queue = topic->queue->name;
         labels.topic = topic->name;
         if (topic->handled)
@@ -336,7 +338,7 @@ static void tell_tallies_of(const telling *t, const source *s, size_t f)
                               of_topics[f].which);
     }
     labels.topic = OTHERS;
-    for (size_t q = 0; tallies && q < WP__QUEUES; q++) {
+    for (size_t q = 0; q < WP__QUEUES; q++) {
         const wp__tally *other = &tallies[t->worker->topic_count + q];
         labels.queue = wp__queues[q]->name;
         if (atomic_load_explicit(&other->counts[WP__TALLY_CLAIMED], memory_order_relaxed))

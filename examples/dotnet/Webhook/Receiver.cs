@@ -2,6 +2,7 @@
 using System.Security.Cryptography;
 using System.Text;
 using System.Text.Json;
+using System.Text.Unicode;
 using Microsoft.Data.Sqlite;
 using Waypost;
 
@@ -16,7 +17,9 @@ internal static class Receiver
     {
         WaypostSqlite.UseSystemLibrary(); // once, before the first SqliteConnection
         string file = builder.Configuration["database"] ?? "webhooks.db";
-        string secret = builder.Configuration["secret"] ?? throw new ArgumentException("--secret is missing");
+        string? secret = builder.Configuration["secret"];
+        if (string.IsNullOrEmpty(secret))
+            throw new ArgumentException("--secret is missing");
         byte[] key = Encoding.UTF8.GetBytes(secret);
         builder.WebHost.ConfigureKestrel(options => options.Limits.MaxRequestBodySize = LargestBody);
         builder.Services.AddSingleton(new Database(file));
@@ -34,7 +37,7 @@ internal static class Receiver
         if (!IsSigned(body, request.Headers["X-Hub-Signature-256"], key))
             return Results.StatusCode(StatusCodes.Status401Unauthorized);
         string? delivery = request.Headers["X-GitHub-Delivery"], name = request.Headers["X-GitHub-Event"];
-        if (delivery is not { Length: > 0 and <= 255 } || name is not { Length: > 0 } || !IsObject(body))
+        if (delivery is not { Length: > 0 and <= 255 } || name is not { Length: > 0 } || !IsText(body) || !IsObject(body))
             return Results.BadRequest("not a webhook of GitHub's");
         await inbox.EnqueueAsync(
             new InboxKey(delivery, "github") { Hash = SHA256.HashData(body) },
@@ -73,6 +76,9 @@ internal static class Receiver
             return false;
         }
     }
+
+    /// <summary>The reader looks into no text: one may hold bytes that are no UTF-8.</summary>
+    private static bool IsText(byte[] body) => Utf8.IsValid(body);
 }
 
 /// <summary>The app's own tables, in the same file as Waypost's.</summary>

@@ -51,6 +51,9 @@ public sealed class WaypostRouter : IOutboxRouter, IInboxRouter, IDisposable
                 _handle.Set(configs);
                 _ids = ids;
             }
+            // Those that are gone end with the last one who uses them.
+            foreach (string id in _open.Keys.Except(ids))
+                _open.TryRemove(id, out _);
         }
         finally
         {

@@ -84,6 +84,24 @@ public abstract class StoresTests : IDisposable
         Assert.All(_seen, one => Assert.Equal(one.Store, one.Payload));
     }
 
+    // proves: MDB-001
+    [Fact]
+    public void Store_that_was_removed_ends_with_the_last_one_who_uses_it()
+    {
+        WeakReference used = Used();
+        _router.Set([_side]);
+        for (int i = 0; i < 10 && used.IsAlive; i++)
+        {
+            GC.Collect();
+            GC.WaitForPendingFinalizers();
+        }
+        Assert.False(used.IsAlive);
+        Assert.Throws<NotFoundException>(() => _router.GetStore("app"));
+
+        [System.Runtime.CompilerServices.MethodImpl(System.Runtime.CompilerServices.MethodImplOptions.NoInlining)]
+        WeakReference Used() => new(_router.GetStore("app"));
+    }
+
     // scenario: WRK-121
     // proves: MDB-001
     [Fact]
