@@ -365,6 +365,31 @@ test_override__of_a_job_that_is_not_there__is_logged_when_jobs_are_registered(vo
     wpt_log_fini(&log);
 }
 
+/* proves: JOB-004 */
+static void test_register__job_of_another_program__is_told_to_the_log(void **state)
+{
+    bed *b = *state;
+    wp_job *job = job_of("report", "@hourly");
+    const wp_job *jobs[] = {job};
+    wpt_log log;
+    reopen_with_log(b, &log, "");
+    WPT_OK(wp_job_register(b->store, "p", jobs, 1, WPT_ERR));
+    WPT_OK(wp_job_register(b->store, "p", jobs, 1, WPT_ERR));
+    assert_int_equal(wpt_log_count(&log, "warning", "another program", NULL), 0);
+    WPT_OK(wp_job_register(b->store, "q", jobs, 1, WPT_ERR));
+    assert_int_equal(wpt_log_count(&log, "warning", "another program", "\"From\":\"p\""), 1);
+    WPT_OK(wp_job_register(b->store, "q", NULL, 0, WPT_ERR)); /* it gives it up */
+    WPT_FAILS(wp_job_set_enabled(b->store, "report", 1, WPT_ERR), WP_E_STATE, "program");
+    WPT_OK(wp_job_set_enabled(b->store, "report", 0, WPT_ERR));
+    WPT_OK(wp_job_set_enabled(b->store, "report", 1, WPT_ERR)); /* for when it comes back */
+    WPT_OK(wp_job_register(b->store, "p", jobs, 1, WPT_ERR));
+    assert_int_equal(wpt_log_count(&log, "warning", "another program", NULL), 1);
+    assert_int_equal(next_of(b, "report"), 60 * MINUTE_US);
+    bed_reopen(b, WPT_OPTIONS(NULL, NULL));
+    wp_job_free(job);
+    wpt_log_fini(&log);
+}
+
 /* scenario: RUN-013 */
 /* proves: JOB-018 */
 static void test_override__that_is_taken_away__leaves_what_the_code_has(void **state)
@@ -1495,6 +1520,7 @@ int main(void)
         BED_TEST(test_override__of_the_configuration__replaces_the_expression_if_it_is_valid),
         BED_TEST(test_override__that_is_no_json_object__is_logged_and_changes_nothing),
         BED_TEST(test_override__of_a_job_that_is_not_there__is_logged_when_jobs_are_registered),
+        BED_TEST(test_register__job_of_another_program__is_told_to_the_log),
         BED_TEST(test_override__that_is_taken_away__leaves_what_the_code_has),
         BED_TEST(test_get__of_a_job__shows_what_it_was_stored_with),
         BED_TEST(test_once__in_the_future__fires_once_and_its_name_is_free_again),

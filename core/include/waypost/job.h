@@ -96,7 +96,8 @@ WP_API wp_status wp_job_put_in(wp_store *store, wp_conn *conn, const wp_job *job
 WP_API wp_status wp_job_put_op(wp_op **out, wp_store *store, const wp_job *job, wp_error **err);
 /** Store the jobs of one program's code: new ones are made, changed ones updated, and those that it had
  * and has no more are switched off, until they come again. One-time jobs and those that were stored by
- * wp_job_put() stay as they are. A name in `job.cron_overrides` that no job of the store has is logged.
+ * wp_job_put() stay as they are. A name in `job.cron_overrides` that no job of the store has
+ * is logged, and so is a job that is taken from another program.
  * @param registrar  names the program: 1 to 255 UTF-16 code units
  * @return as wp_job_put(); where one of them is malformed, nothing is changed */
 WP_API wp_status wp_job_register(wp_store *store, const char *registrar, const wp_job *const *jobs,
@@ -121,7 +122,7 @@ WP_API wp_status wp_job_trigger_op(wp_op **out, wp_store *store, const char *nam
 /** Disable a job: it gets no more runs by its schedule, whatever is registered or stored, until it is
  * enabled again; then it goes on with the first occurrence after now. A one-time job whose time has
  * passed meanwhile fires at once.
- * @return WP_OK; WP_E_NOT_FOUND. */
+ * @return WP_OK; WP_E_NOT_FOUND; WP_E_STATE: it is to be enabled and is off because its program has it no more. */
 WP_API wp_status wp_job_set_enabled(wp_store *store, const char *name, int enabled, wp_error **err);
 /** Make the runs of jobs that are due, as workers do.
  * @param made  may be NULL; gets how many */

@@ -164,6 +164,19 @@ static wp_status put_once(put_op *self, int64_t *due_us, wp_error **err)
     return WP_OK;
 }
 
+/* Two programs that have a job of one name take it from each other, each time that they start. */
+static void warn_of_another(const put_op *self)
+{
+    const found_job *found = &self->found;
+    const char *was = found->texts[REGISTRAR];
+    if (found->there && !found->absent && was && self->registrar &&
+        strcmp(was, self->registrar) != 0)
+        WP__LOG(wp__store_log(self->base.store), WP_LOG_WARNING,
+                "job is taken from another program",
+                WP__F_TEXT("StoreId", wp_store_id(self->base.store)), WP__F_TEXT("Job", self->name),
+                WP__F_TEXT("Registrar", self->registrar), WP__F_TEXT("From", was));
+}
+
 static wp_status put_found(put_op *self, wp_error **err)
 {
     const wp_job *job = self->job;
@@ -173,6 +186,7 @@ static wp_status put_found(put_op *self, wp_error **err)
     int64_t due_us = found->due_us;
     bool same = found->there && !found->absent;
     wp_status st = WP_OK;
+    warn_of_another(self);
     for (size_t i = 0; i < TEXTS && same; i++)
         same = same_text(texts[i], found->texts[i]);
     if (job->once) {
@@ -222,6 +236,11 @@ static wp_status enable_found(put_op *self, wp_error **err)
     wp_status st = WP_OK;
     if (!found->there)
         return wp__fail(err, WP_E_NOT_FOUND, "there is no job \"%s\"", self->name);
+    if (self->enable && found->absent && !found->disabled)
+        return wp__fail(
+            err, WP_E_STATE,
+            "job \"%s\" is not in the code of its program any more; it comes back with it",
+            self->name);
     if (found->disabled == !self->enable) {
         self->step = END;
         return WP_OK;
