@@ -192,9 +192,10 @@ WP_API const char *wp_delivery_store_id(const wp_delivery *delivery);
 typedef enum wp_cancel {
     WP_CANCEL_NONE = 0,
     WP_CANCEL_LEASE_LOST = 1, /**< someone else may have it: then its outcome will not count */
-    WP_CANCEL_TIMEOUT = 2,    /**< `worker.timeout_ms` passed; it is retried, unless it succeeds all the same */
-    WP_CANCEL_STOP = 3,       /**< the worker is stopping; finishing in time still counts */
-    WP_CANCEL_REQUESTED = 4   /**< wp_job_run_cancel(): if it fails now, it is not tried again */
+    WP_CANCEL_TIMEOUT =
+        2, /**< `worker.timeout_ms` passed; it is retried, unless it succeeds all the same */
+    WP_CANCEL_STOP = 3,     /**< the worker is stopping; finishing in time still counts */
+    WP_CANCEL_REQUESTED = 4 /**< wp_job_run_cancel(): if it fails now, it is not tried again */
 } wp_cancel;
 
 /** Whether the handler should stop, and why. @threads any */
