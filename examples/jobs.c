@@ -3,11 +3,9 @@
  * what an operator does to them; and the history of their runs. A clock that moves by hand stands in for
  * the nights.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <waypost/waypost.h>
 
 #define HOUR_US INT64_C(3600000000)
@@ -99,10 +97,8 @@ static int history(wp_store *store, const char *name, wp_run_status wanted)
     for (size_t i = wp_job_runs_count(runs); i-- > 0;) {
         const wp_job_run *run = wp_job_runs_at(runs, i);
         const char *output = wp_job_run_output(run), *error = wp_job_run_error(run);
-        time_t due = (time_t)(wp_job_run_due_us(run) / 1000000);
-        char text[32];
-        (void)strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", gmtime(&due));
-        printf("%-8s %s  %-9s  %s\n", name, text, status_of(run),
+        printf("%-8s hour %5.2f  %-9s  %s\n", name,
+               (double)(wp_job_run_due_us(run) - START_US) / (double)HOUR_US, status_of(run),
                output  ? output
                : error ? error
                        : "");

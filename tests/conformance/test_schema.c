@@ -89,7 +89,9 @@ static void *deploy_one(void *arg)
 {
     deployer *self = arg;
     wp_store *store = NULL;
-    self->st = open_at(&store, self->bed, self->url, WPT_OPTIONS("store.deploy", "true"), NULL);
+    self->st =
+        open_at(&store, self->bed, self->url, /* they wait for each other */
+                WPT_OPTIONS("store.deploy", "true", "store.response_timeout_ms", "600000"), NULL);
     wp_store_close(store);
     return NULL;
 }

@@ -409,6 +409,18 @@ static void test_workers_killed__in_the_middle_of_runs__none_is_lost_or_ends_twi
     wp_store_close(store);
 }
 
+/* Again where a COMMIT's answer was lost: what was made is not made twice. */
+static void schedule_due(wp_store *store)
+{
+    wp_error *err = NULL;
+    wp_status st;
+    while ((st = wp_job_schedule_due(NULL, store, &err)) == WP_E_UNAVAILABLE) {
+        wp_error_free(err);
+        err = NULL;
+    }
+    MUST(st == WP_OK);
+}
+
 /* A scheduler whose clock begins at the start and goes on by a second at a time. */
 static int play_scheduler(const char *url, const char *argument)
 {
@@ -421,7 +433,7 @@ static int play_scheduler(const char *url, const char *argument)
     MUST_OK(wp_store_open(&store, config, &must_err));
     parent_tell();
     for (int i = 0; i <= SECONDS; i++) {
-        MUST_OK(wp_job_schedule_due(NULL, store, &must_err));
+        schedule_due(store);
         MUST_OK(wp_clock_advance_us(clock, WPT_SECOND_US, &must_err));
         fault_nap_us(fault_random(NAP_US));
     }
