@@ -8,7 +8,7 @@
  *   raw.c        the same work by plain libsqlite3: the statements of sql/ as they are
  *   raw_rows.c   and row by row, as an app might write it by hand
  *   enqueue.c, claim.c, inbox.c, lease.c, handlers.c, kept.c, latency.c, timers.c, jobs.c, joins.c, cron.c,
- *   footprint.c, languages.c, stores.c, postgresql.c   the benchmarks
+ *   footprint.c, languages.c, stores.c, postgresql.c, odbc.c   the benchmarks
  *
  * Nothing here goes on after an error: it says what went wrong and exits with 1. */
 #ifndef BENCH_H
@@ -69,6 +69,14 @@ void bench_db_new_sync(bench_db *db, const char *sync);
 void bench_db_open(bench_db *db, const char *path);
 /* Close the store and remove the file. */
 void bench_db_drop(bench_db *db);
+/* An engine, for what is measured on each: a store on a fresh database, and the end of both. */
+typedef struct bench_place {
+    const char *name;                   /* begins the group of its figures; "" for SQLite */
+    bool (*heading)(const char *title); /* false: there is no server, which it says */
+    void (*make)(bench_db *db);
+    void (*drop)(bench_db *db);
+} bench_place;
+extern const bench_place bench_on_sqlite, bench_on_postgresql, bench_on_mariadb;
 /* Put `count` messages of `payload_len` bytes into it. */
 void bench_load(bench_db *db, size_t count);
 void bench_load_sized(bench_db *db, size_t count, size_t payload_len);
@@ -196,6 +204,16 @@ void bench_pg_handlers(void);
 void bench_pg_languages(void);
 void bench_pg_latency(void);
 void bench_pg_snapshot(void);
+void bench_pg_timers(void);
+void bench_pg_jobs(void);
+void bench_maria_timers(void);
+void bench_maria_jobs(void);
+void bench_maria_enqueue(void);
+void bench_maria_handlers(void);
+void bench_maria_keys(void);
+void bench_mssql_enqueue(void);
+void bench_mssql_handlers(void);
+void bench_mssql_keys(void);
 void bench_stores(void);
 
 /* Handle `count` messages that are there with a C worker on `threads` threads; returns messages

@@ -46,16 +46,17 @@ static double put_jobs(bench_db *db, const load *l)
     return (double)started / 1e6;
 }
 
-static void run(const load *l)
+static void run(const bench_place *place, const load *l)
 {
     static bench_late late;
     bench_db db;
     wp_worker *w = NULL;
     wp_error *err = NULL;
-    char name[64];
+    char name[64], group[32];
     double took;
     atomic_store(&late.count, 0);
-    bench_db_new(&db);
+    (void)snprintf(group, sizeof group, "%sjobs", place->name);
+    place->make(&db);
     bench_progress("jobs: %s", l->name);
     took = put_jobs(&db, l);
     bench_ok(wp_worker_new(&w, db.store, NULL, &err), &err, "worker");
@@ -66,22 +67,38 @@ static void run(const load *l)
     atomic_store(&late.count, 0);
     bench_sleep_us(SECONDS * INT64_C(1000000));
     (void)snprintf(name, sizeof name, "%s: %d planned", l->name, JOBS / l->period);
-    bench_report_one("jobs", name, "runs/s", (double)atomic_load(&late.count) / SECONDS);
-    bench_late_report(&late, "jobs", "late");
-    bench_report_one("jobs", "all jobs registered in", "s", took);
+    bench_report_one(group, name, "runs/s", (double)atomic_load(&late.count) / SECONDS);
+    bench_late_report(&late, group, "late");
+    bench_report_one(group, "all jobs registered in", "s", took);
     bench_ok(wp_worker_stop(NULL, w, 10000, &err), &err, "stop");
     wp_worker_free(w);
-    bench_db_drop(&db);
+    place->drop(&db);
 }
 
-void bench_jobs(void)
+static void jobs_on(const bench_place *place, const char *title)
 {
     static const load loads[] = {{"each once a minute", 60, "UTC"},
                                  {"each once in 10 s, in Berlin", 10, "Europe/Berlin"},
                                  {"each every second", 1, "UTC"}};
-    bench_heading("10,000 recurring jobs, in one worker");
+    if (!place->heading(title))
+        return;
     bench_note("the jobs are spread evenly; a handler that does nothing, 4 threads, 20 s; an empty "
                "payload");
     for (size_t i = 0; i < sizeof loads / sizeof loads[0]; i++)
-        run(&loads[i]);
+        run(place, &loads[i]);
+}
+
+void bench_jobs(void)
+{
+    jobs_on(&bench_on_sqlite, "10,000 recurring jobs, in one worker");
+}
+
+void bench_pg_jobs(void)
+{
+    jobs_on(&bench_on_postgresql, "PostgreSQL: 10,000 recurring jobs, in one worker");
+}
+
+void bench_maria_jobs(void)
+{
+    jobs_on(&bench_on_mariadb, "MariaDB: 10,000 recurring jobs, in one worker");
 }

@@ -59,6 +59,14 @@ void bench_db_drop(bench_db *db)
     bench_unlink(db->path);
 }
 
+static bool heading(const char *title)
+{
+    bench_heading(title);
+    return true;
+}
+
+const bench_place bench_on_sqlite = {"", heading, bench_db_new, bench_db_drop};
+
 void bench_load_sized(bench_db *db, size_t count, size_t payload_len)
 {
     enum { BATCH = 1000 };

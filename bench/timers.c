@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Timers: very many that are due at once, and how punctual they are. */
+/* Timers: very many that are due at once, and how punctual they are; on each engine, beside raw statements on SQLite. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "bench.h"
 
-enum { DUE = 100000, BATCH = 100, EACH_MS = 10000 };
+enum { DUE = 100000, DUE_ON_SERVER = 20000, BATCH = 100, EACH_MS = 10000 };
 
 /* Schedule `count` timers, the first at `first_us` and each `step_us` after the one before. */
 static void load(bench_db *db, size_t count, int64_t first_us, int64_t step_us)
@@ -34,15 +34,26 @@ static void load(bench_db *db, size_t count, int64_t first_us, int64_t step_us)
 
 /* ---- due at once -------------------------------------------------------------------------- */
 
-static double worker(void *arg)
+/* The clocks of the host and of its servers are one. */
+static double drain(const bench_place *place, size_t count, unsigned threads)
 {
     bench_db db;
     double result;
-    bench_db_new(&db);
-    load(&db, DUE, bench_utc_us() - 1000000, 0);
-    result = bench_handle_from(db.store, WP_SOURCE_TIMER, DUE, *(const unsigned *)arg, NULL);
-    bench_db_drop(&db);
+    place->make(&db);
+    load(&db, count, bench_utc_us() - 1000000, 0);
+    result = bench_handle_from(db.store, WP_SOURCE_TIMER, count, threads, NULL);
+    place->drop(&db);
     return result;
+}
+
+static double worker(void *arg)
+{
+    return drain(&bench_on_sqlite, DUE, *(const unsigned *)arg);
+}
+
+static double on_server(void *arg)
+{
+    return drain(arg, DUE_ON_SERVER, 4);
 }
 
 static double statements(void *arg)
@@ -115,18 +126,18 @@ void bench_late_report(bench_late *late, const char *group, const char *name)
     }
 }
 
-static void punctual(size_t a_second)
+static void punctual(const bench_place *place, size_t a_second)
 {
     enum { LEAD_US = 2000000 };
     static bench_late late;
     bench_db db;
     wp_worker *w = NULL;
     wp_error *err = NULL;
-    char name[64];
+    char name[64], group[32];
     const size_t count = a_second * EACH_MS / 1000;
     int64_t give_up;
     atomic_store(&late.count, 0);
-    bench_db_new(&db);
+    place->make(&db);
     load(&db, count, bench_utc_us() + LEAD_US, (int64_t)(1000000 / a_second));
     bench_ok(wp_worker_new(&w, db.store, NULL, &err), &err, "worker");
     bench_ok(wp_worker_handle(w, WP_SOURCE_TIMER, BENCH_TOPIC, note_time, &late, NULL, &err), &err,
@@ -141,16 +152,46 @@ static void punctual(size_t a_second)
     }
     bench_ok(wp_worker_stop(NULL, w, 10000, &err), &err, "stop");
     wp_worker_free(w);
-    bench_db_drop(&db);
+    place->drop(&db);
     (void)snprintf(name, sizeof name, "%zu due a second", a_second);
-    bench_late_report(&late, "timers", name);
+    (void)snprintf(group, sizeof group, "%stimers", place->name);
+    bench_late_report(&late, group, name);
+}
+
+static void punctual_on(const bench_place *place)
+{
+    bench_heading("Punctual timers: from the due time to the handler");
+    bench_note("one after the other at even steps, for 10 s; 4 threads");
+    punctual(place, 10);
+    punctual(place, 1000);
 }
 
 void bench_timers(void)
 {
     due_at_once();
-    bench_heading("Punctual timers: from the due time to the handler");
-    bench_note("one after the other at even steps, for 10 s; 4 threads");
-    punctual(10);
-    punctual(1000);
+    punctual_on(&bench_on_sqlite);
+}
+
+static void server_timers(const bench_place *place, const char *title)
+{
+    const bench_side side = {on_server, (void *)place};
+    char group[32];
+    bench_samples samples;
+    if (!place->heading(title))
+        return;
+    bench_note("20,000, 4 threads, payload 300 bytes");
+    bench_sample(&samples, "timers", &side, 1, bench_opt.rounds);
+    (void)snprintf(group, sizeof group, "%stimers", place->name);
+    bench_report_one(group, "due at once", "timers/s", bench_samples_median(&samples, 0));
+    punctual_on(place);
+}
+
+void bench_pg_timers(void)
+{
+    server_timers(&bench_on_postgresql, "PostgreSQL: timers that are due at once");
+}
+
+void bench_maria_timers(void)
+{
+    server_timers(&bench_on_mariadb, "MariaDB: timers that are due at once");
 }

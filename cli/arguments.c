@@ -54,8 +54,9 @@ static bool is_option(const cli_args *args, int at)
 /* Whether what follows an option is its value. */
 static bool takes_value(const char *option)
 {
-    static const char *const flags[] = {"json",      "help",       "version", "all",      "yes",
-                                        "semaphore", "unfinished", "drain",   "scheduler"};
+    static const char *const flags[] = {"json",      "help",      "version",    "all",
+                                        "yes",       "semaphore", "unfinished", "drain",
+                                        "scheduler", "no-dead",   "dry-run"};
     for (size_t i = 0; i < COUNT(flags); i++)
         if (strcmp(option + 2, flags[i]) == 0)
             return false;

@@ -7,6 +7,8 @@
  *   dead.c       dead letters
  *   jobs.c       jobs, runs, timers, leases
  *   look.c       peek and top
+ *   copy.c       work that moves to another store
+ *   pause.c      paused topics, the audit
  *   process.c    processes of other programs
  *   supervise.c  as many of them as there should be
  *   worker.c     a worker whose handler is a program
@@ -29,7 +31,8 @@ enum {
     CLI_USAGE = 2,     /* the command line is wrong; nothing was done */
     CLI_NOT_FOUND = 3, /* what was named does not exist */
     CLI_DEGRADED = 4,  /* health: work is stale or late */
-    CLI_UNHEALTHY = 5  /* health: the store cannot be read */
+    CLI_UNHEALTHY = 5, /* health: the store cannot be read */
+    CLI_LEFT = 6       /* copy: something stays where it was */
 };
 
 /* ---- arguments ---------------------------------------------------------------------------- */
@@ -85,6 +88,10 @@ extern const cli_queue_kind cli_queues[CLI_QUEUES];
 /* The queue that --queue names: `otherwise` where it is not there. */
 wp_source cli_queue(cli *c, const char *otherwise);
 const char *cli_queue_name(wp_source source);
+/* Who says so, for the audit: --by, else the user. NULL: nobody knows. */
+const char *cli_who(cli *c);
+/* All of the standard input. The caller's to free. */
+char *cli_read_all(size_t *len);
 const char *cli_status_name(wp_message_status status);
 
 typedef int (*cli_command)(cli *c);
@@ -94,12 +101,18 @@ int cli_stats(cli *c);
 int cli_health(cli *c);
 int cli_enqueue(cli *c);
 int cli_show(cli *c);
+int cli_show_run(cli *c, const char *text);
 int cli_cleanup(cli *c);
+int cli_copy(cli *c);
 int cli_peek(cli *c);
 int cli_top(cli *c);
 int cli_supervise(cli *c);
 int cli_worker(cli *c);
 int cli_dead(cli *c);
+int cli_pause(cli *c);
+int cli_resume(cli *c);
+int cli_paused(cli *c);
+int cli_audit(cli *c);
 int cli_jobs(cli *c);
 int cli_runs(cli *c);
 int cli_timers(cli *c);

@@ -42,8 +42,8 @@ static int list(cli *c)
     for (size_t count = 1; left > 0 && count > 0; left -= (int64_t)count) {
         wp_dead_list *next = NULL;
         wp_error *err = NULL;
-        cli_check(wp_dead_list_read(&next, c->store, source, filter, page,
-                                    left < WP_DEAD_PAGE_MAX ? left : WP_DEAD_PAGE_MAX, &err),
+        cli_check(wp_dead_list_read_brief(&next, c->store, source, filter, page,
+                                          left < WP_DEAD_PAGE_MAX ? left : WP_DEAD_PAGE_MAX, &err),
                   &err);
         wp_dead_list_free(page);
         page = next;
@@ -79,14 +79,12 @@ static int replay(cli *c)
 {
     const wp_source source = cli_queue(c, "all");
     const int64_t limit = limit_of(c), rate = cli_number(c->args, "rate", 0);
-    const char *by = cli_option(c->args, "by");
+    const char *by = cli_who(c);
     wp_dead_filter *filter = filter_of(c);
     wp_error *err = NULL;
     size_t replayed = 0;
     cli_args_end(c->args);
-    cli_check(wp_dead_replay(&replayed, c->store, source, filter, limit, rate,
-                             by ? by : getenv("USER"), &err),
-              &err);
+    cli_check(wp_dead_replay(&replayed, c->store, source, filter, limit, rate, by, &err), &err);
     wp_dead_filter_free(filter);
     cli_count(c, "replayed", replayed);
     return CLI_OK;
@@ -97,16 +95,40 @@ static int purge(cli *c)
     const wp_source source = cli_queue(c, "all");
     const int64_t limit = limit_of(c);
     const bool sure = cli_flag(c->args, "yes");
+    const char *by = cli_who(c);
     wp_dead_filter *filter = filter_of(c);
     wp_error *err = NULL;
     size_t purged = 0;
     cli_args_end(c->args);
     if (!sure)
         cli_usage("purge deletes for ever: say --yes");
-    cli_check(wp_dead_purge(&purged, c->store, source, filter, limit, &err), &err);
+    cli_check(wp_dead_purge_by(&purged, c->store, source, filter, limit, by, &err), &err);
     wp_dead_filter_free(filter);
     cli_count(c, "purged", purged);
     return CLI_OK;
+}
+
+static int edit(cli *c)
+{
+    const wp_source source = cli_queue(c, "all");
+    const char *text = cli_word(c->args), *payload = cli_word(c->args);
+    const char *by = cli_who(c);
+    size_t len = payload ? strlen(payload) : 0;
+    char *input = NULL;
+    wp_error *err = NULL;
+    int edited = 0;
+    wp_id id;
+    cli_args_end(c->args);
+    if (!text || !payload)
+        cli_usage("edit needs a message's id and its new payload, or - for the standard input");
+    if (source == WP_SOURCE_ALL)
+        cli_usage("edit wants the --queue of the message");
+    if (strcmp(payload, "-") == 0)
+        payload = input = cli_read_all(&len);
+    cli_check(wp_id_parse(&id, text, &err), &err);
+    cli_check(wp_dead_edit(&edited, c->store, source, &id, payload, len, by, &err), &err);
+    free(input);
+    return edited ? CLI_OK : cli_not_found("dead letter", text);
 }
 
 int cli_dead(cli *c)
@@ -120,5 +142,7 @@ int cli_dead(cli *c)
         return replay(c);
     if (strcmp(verb, "purge") == 0)
         return purge(c);
-    cli_usage("dead can list, show, replay and purge, not \"%s\"", verb);
+    if (strcmp(verb, "edit") == 0)
+        return edit(c);
+    cli_usage("dead can list, show, replay, purge and edit, not \"%s\"", verb);
 }

@@ -26,7 +26,7 @@ int cli_peek(cli *c)
     cli_args_end(c->args);
     if (source == WP_SOURCE_ALL)
         cli_usage("--queue is one of outbox, inbox, timers and jobs here");
-    cli_check(wp_unfinished_read(&page, c->store, source, topic, NULL, limit, &err), &err);
+    cli_check(wp_unfinished_read_brief(&page, c->store, source, topic, NULL, limit, &err), &err);
     table = cli_table_new(c, columns, COUNT(columns));
     for (size_t i = 0; i < wp_unfinished_count(page); i++) {
         const wp_outbox_info *info = wp_unfinished_at(page, i);

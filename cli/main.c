@@ -16,6 +16,8 @@ static const struct command {
     {"verify", cli_verify, false, "verify\n    open the store, and say what it is on"},
     {"health", cli_health, false,
      "health [--max-age DURATION] [--limit DURATION] [--scheduler]\n"
+     "    --max-age is health.overdue_ms (5m; 0s: nothing is overdue), --limit health.timeout_ms "
+     "(3s)\n"
      "    0: healthy; 4: degraded, work is stale or overdue; 5: unhealthy, the store cannot be "
      "read\n"
      "    within the limit, or its schema is not what this version needs"},
@@ -31,27 +33,52 @@ static const struct command {
      "which it came; "
      "nothing is claimed"},
     {"show", cli_show, false,
-     "show ID [--queue outbox|inbox|timers]\n    one message, with its payload"},
+     "show ID [--queue QUEUE]\n    one message, with its payload; of the queue jobs one run"},
     {"dead", cli_dead, false,
      "dead [list] [FILTER] [--limit N]\n"
      "dead show ID [--queue QUEUE]\n"
      "dead replay [FILTER] --limit N|--all [--rate PER_SECOND] [--by NAME]\n"
-     "dead purge [FILTER] --limit N|--all --yes\n"
+     "dead purge [FILTER] --limit N|--all --yes [--by NAME]\n"
+     "dead edit ID PAYLOAD|- --queue QUEUE [--by NAME]\n"
      "    dead letters; FILTER is any of --queue QUEUE, --topic TOPIC, --reason TEXT, --id ID..."},
     {"cleanup", cli_cleanup, false,
      "cleanup --older-than DURATION [--queue QUEUE]\n    delete what was finished with success so "
      "long ago"},
+    {"copy", cli_copy, false,
+     "copy --to URL [--to-schema NAME] [--to-set KEY=VALUE]... [--batch N] [--no-dead] "
+     "[--dry-run | --cancel]\n"
+     "    move unfinished work and dead letters of outbox, inbox and timers to another store; "
+     "pauses "
+     "go along,\n"
+     "    and the inbox's keys that were done are known there, too\n"
+     "    Whatever happens, the same call goes on where one ended; with --cancel it lets go of "
+     "what\n"
+     "    an earlier one holds instead, in both stores. 6: something stays where it "
+     "was"},
+    {"pause", cli_pause, false,
+     "pause TOPIC [--queue QUEUE] [--by NAME]\n    have all workers leave a topic alone until it "
+     "is "
+     "resumed"},
+    {"resume", cli_resume, false, "resume TOPIC [--queue QUEUE] [--by NAME]\n    let it go on"},
+    {"paused", cli_paused, false, "paused\n    the topics that are paused"},
+    {"audit", cli_audit, false,
+     "audit [--limit N]\n    who changed what by hand, the latest first"},
     {"jobs", cli_jobs, false,
      "jobs [list]\n"
      "jobs put NAME EXPRESSION [--zone ZONE] [--topic TOPIC] [--payload TEXT]\n"
+     "jobs show NAME\n"
      "jobs preview NAME [--count N]\n"
-     "jobs trigger|pause|resume NAME\n"
+     "jobs trigger|pause|resume NAME [--by NAME]\n"
      "jobs delete NAME --yes\n"
      "    recurring and one-time jobs"},
     {"runs", cli_runs, false,
-     "runs [list] [--job NAME] [--limit N]\nruns cancel ID\n    runs of jobs, the latest first"},
+     "runs [list] [--job NAME] [--limit N]\nruns show|cancel ID\n    runs of jobs, the latest "
+     "first"},
     {"timers", cli_timers, false,
-     "timers [--correlation-id ID] [--limit N]\n    those that are not finished; of an id, all"},
+     "timers [list] [--correlation-id ID] [--limit N]\n"
+     "timers cancel ID\n"
+     "timers reschedule ID --delay DURATION\n"
+     "    those that are not finished; of an id, all"},
     {"lease", cli_lease, false, "lease NAME [--semaphore]\n    who holds it"},
     {"worker", cli_worker, false,
      "worker TOPIC... [--queue QUEUE] [--threads N] [--stop-timeout DURATION] [--drain] -- PROGRAM "
@@ -90,7 +117,8 @@ static int help(void)
                "250ms, 30s, 5m, 2h or 7d. Instants are UTC.\n\n"
                "Ends with 0; 1: it failed; 2: the command line is wrong, and nothing was done; 3: "
                "there is no such\n"
-               "thing; 4 and 5: health.");
+               "thing; 4 and 5: health; 6: copy left "
+               "something.");
     return CLI_OK;
 }
 

@@ -11,6 +11,12 @@ const cli_queue_kind cli_queues[CLI_QUEUES] = {{WP_SOURCE_OUTBOX, "outbox", wp_o
                                                {WP_SOURCE_TIMER, "timers", wp_timer_stats_read},
                                                {WP_SOURCE_JOB, "jobs", wp_job_run_stats_read}};
 
+const char *cli_who(cli *c)
+{
+    const char *by = cli_option(c->args, "by");
+    return by ? by : getenv("USER");
+}
+
 const char *cli_queue_name(wp_source source)
 {
     for (size_t i = 0; i < CLI_QUEUES; i++)
@@ -68,10 +74,12 @@ int cli_verify(cli *c)
 
 int cli_stats(cli *c)
 {
-    static const char *const columns[] = {"queue",   "topic", "ready", "scheduled",  "in progress",
-                                          "blocked", "done",  "dead",  "oldest (s)", "stale"};
+    static const char *const columns[] = {"queue",       "topic",      "ready",  "scheduled",
+                                          "in progress", "blocked",    "paused", "done",
+                                          "dead",        "oldest (s)", "stale"};
     static const wp_outbox_stat stats[] = {WP_STAT_READY,   WP_STAT_SCHEDULED, WP_STAT_IN_PROGRESS,
-                                           WP_STAT_BLOCKED, WP_STAT_DONE,      WP_STAT_FAILED};
+                                           WP_STAT_BLOCKED, WP_STAT_PAUSED,    WP_STAT_DONE,
+                                           WP_STAT_FAILED};
     const bool finished = !cli_flag(c->args, "unfinished");
     const wp_source source = cli_queue(c, "all");
     cli_table *table;
@@ -145,8 +153,7 @@ int cli_health(cli *c)
 
 /* ---- messages ----------------------------------------------------------------------------- */
 
-/* All of the standard input. The caller's to free. */
-static char *read_all(size_t *len)
+char *cli_read_all(size_t *len)
 {
     char *text = NULL;
     size_t cap = 0;
@@ -199,7 +206,7 @@ int cli_enqueue(cli *c)
         cli_usage("enqueue is for the queues outbox and timers");
     len = strlen(payload);
     if (strcmp(payload, "-") == 0)
-        payload = input = read_all(&len);
+        payload = input = cli_read_all(&len);
     cli_check(wp_message_new(&message, topic, payload, len, &err), &err);
     free(input);
     set_headers(c, message);
@@ -239,9 +246,11 @@ int cli_show(cli *c)
     wp_id id;
     if (!text)
         cli_usage("show needs a message's id");
+    if (source == WP_SOURCE_JOB)
+        return cli_show_run(c, text);
     cli_args_end(c->args);
     if (source != WP_SOURCE_OUTBOX && source != WP_SOURCE_INBOX && source != WP_SOURCE_TIMER)
-        cli_usage("show is for the queues outbox, inbox and timers");
+        cli_usage("show is for one queue");
     cli_check(wp_id_parse(&id, text, &err), &err);
     cli_check((source == WP_SOURCE_OUTBOX  ? wp_outbox_get
                : source == WP_SOURCE_INBOX ? wp_inbox_get_by_id

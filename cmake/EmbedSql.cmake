@@ -8,14 +8,18 @@
 #   sql/<engine>/<queue>_<name>.sql its text for a queue that needs one of its own
 #   sql/<engine>/<name>.sql         their text
 #   sql/<engine>/<queue>_<part>.sql   where there is one: what its statements have for {<part>}, which
-#                                   is empty for other queues; the parts are columns, again and joined
+#                                   is empty for other queues; the parts are columns, again, joined and unique
 #   sql/<engine>/migrations.txt     the migrations in order, one file name a line without .sql
 #   sql/<engine>/migrations/*.sql   their text
 #   sql/<engine>/routines.txt       where there is one: the stored procedures, one name a line, and
 #   sql/<engine>/routines/*.sql     their text; queue_<name> is there once for each queue
 #   sql/<engine>/parts/<part>.sql   what routines have for a line {<part>}
 #
-# Engines that stand after a queue in queues.txt are the only ones that have it.
+#   sql/<engine>/columns.txt        where there is one: what columns are called in a queue's table, where
+#                                   that is not what shared statements call them: queue, name, its name
+#
+# Engines that stand after a queue in queues.txt are the only ones that have it; <engine>=<name>: its
+# objects are called so there.
 #
 # A listed file that is missing fails the build, and so does a file that is not listed.
 # Included: defines waypost_embed_sql(). Run with `cmake -P`: writes the files.
@@ -31,6 +35,7 @@ function(waypost_sql_names out list)
         string(REPLACE " " ";" words "${line}")
         list(POP_FRONT words name)
         list(FILTER words EXCLUDE REGEX "^!")
+        list(TRANSFORM words REPLACE "=.*" "")
         if(NOT ARGN OR NOT words OR ARGN IN_LIST words)
             list(APPEND names ${name})
         endif()
@@ -46,9 +51,18 @@ endfunction()
 # The queues that a statement of all queues is not for.
 function(waypost_sql_without out list name)
     file(STRINGS ${list} line REGEX "^${name}( |$)")
-    string(REGEX MATCHALL "![a-z]+" queues "${line}")
+    string(REGEX MATCHALL "![a-z_]+" queues "${line}")
     list(TRANSFORM queues REPLACE "^!" "")
     set(${out} ${queues} PARENT_SCOPE)
+endfunction()
+
+# What the objects of a queue are called on an engine.
+function(waypost_sql_called out list queue engine)
+    file(STRINGS ${list} line REGEX "^${queue}( |$)")
+    set(${out} ${queue} PARENT_SCOPE)
+    if(line MATCHES " ${engine}=([A-Za-z]+)")
+        set(${out} ${CMAKE_MATCH_1} PARENT_SCOPE)
+    endif()
 endfunction()
 
 # Name a text `<name>` and its array: { "name", bytes, length }.
@@ -64,10 +78,27 @@ function(waypost_sql_text out name array text)
     set(${out}_entry "{\"${name}\", ${array}, ${len}}" PARENT_SCOPE)
 endfunction()
 
-set(WAYPOST_SQL_PARTS columns again joined)
+set(WAYPOST_SQL_PARTS columns again joined unique)
+
+# A text with the names that columns have in a queue's table. Variables keep theirs.
+function(waypost_sql_rename out text queue dir)
+    if(EXISTS ${dir}/columns.txt)
+        file(STRINGS ${dir}/columns.txt lines REGEX "^${queue} ")
+        foreach(line IN LISTS lines)
+            string(REPLACE " " ";" words "${line}")
+            list(GET words 1 from)
+            list(GET words 2 to)
+            foreach(round 1 2) # neighbours share a character
+                string(REGEX REPLACE "(^|[^A-Za-z0-9_@])${from}([^A-Za-z0-9_]|$)" "\\1${to}\\2" text "${text}")
+            endforeach()
+        endforeach()
+    endif()
+    set(${out} "${text}" PARENT_SCOPE)
+endfunction()
 
 # A statement of all queues as it is for one, whose parts are in this directory.
 function(waypost_sql_for_queue out text queue dir)
+    waypost_sql_called(called ${dir}/../queues.txt ${queue} ${ENGINE})
     foreach(name IN LISTS WAYPOST_SQL_PARTS)
         set(part)
         if(EXISTS ${dir}/${queue}_${name}.sql)
@@ -78,9 +109,10 @@ function(waypost_sql_for_queue out text queue dir)
         endif()
         string(REPLACE "{${name}}" "${part}" text "${text}")
     endforeach()
-    string(REPLACE "{queue" "{${queue}" text "${text}")
-    string(REPLACE "{name:queue" "{name:${queue}" text "${text}")
-    string(REPLACE "{text:queue" "{text:${queue}" text "${text}")
+    string(REPLACE "{queue" "{${called}" text "${text}")
+    string(REPLACE "{name:queue" "{name:${called}" text "${text}")
+    string(REPLACE "{text:queue" "{text:${called}" text "${text}")
+    waypost_sql_rename(text "${text}" ${queue} ${dir})
     set(${out} "${text}" PARENT_SCOPE)
 endfunction()
 
@@ -298,6 +330,9 @@ function(waypost_embed_sql out)
             waypost_sql_check(routine_texts ${dir}/${engine}/routines ${routines})
             file(GLOB parts CONFIGURE_DEPENDS ${dir}/${engine}/parts/*.sql)
             list(APPEND routine_texts ${parts})
+        endif()
+        if(EXISTS ${dir}/${engine}/columns.txt)
+            list(APPEND routine_texts ${dir}/${engine}/columns.txt)
         endif()
         add_custom_command(
             OUTPUT ${generated}/sql_${engine}.c

@@ -4,6 +4,11 @@
 jobs=$(nproc)
 python=/usr/bin/python3 # Debian's: its packages are what deps.sh installs
 
+# The core is compiled for several trees, in part with the same options.
+if command -v ccache >/dev/null; then
+    export CMAKE_C_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+fi
+
 # configure TREE [OPTION...]: a build tree under build/
 configure() {
     local tree=build/$1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The Go binding: gofmt, go vet, and its tests with strict checks of pointers under a collector that
-# never rests, with the race detector, and on PostgreSQL; then an empty module that uses it.
+# never rests, with the race detector, on PostgreSQL, on MariaDB and, with WAYPOST_TEST_MSSQL, on SQL Server; then an empty module that uses it.
 set -euo pipefail
 . tools/common.sh
 
@@ -10,6 +10,7 @@ set -euo pipefail
 root=$PWD
 . tools/go_env.sh
 log=$root/build/go.log
+without=
 : >"$log"
 status=0
 
@@ -41,14 +42,23 @@ run "sqlite, strict pointers" run_in tests env GOGC=1 "$strict" -test.v -test.ti
 run "sqlite, race detector" run_in tests go test -race -v -count=1 -timeout 900s ./...
 run "postgresql" run_in tests env WAYPOST_TEST_ENGINE=postgresql \
     go test -v -count=1 -timeout 900s ./...
+run "mariadb" run_in tests env WAYPOST_TEST_ENGINE=mariadb go test -v -count=1 -timeout 900s ./...
 mkdir -p build/gopath/src
 ln -sfn "$root/bindings/go" build/gopath/src/waypost
-pgx() { # see bindings/go/tests/pgx_test.go
-    cd "$root/build/gopath/src/waypost/tests"
-    WAYPOST_TEST_ENGINE=postgresql GO111MODULE=off GOPATH=$root/build/gopath:/usr/share/gocode \
-        go test -tags "libsqlite3 pgx" -v -count=1 -timeout 300s -run Pgx .
+in_gopath() { # in_gopath ENGINE TAG COMMAND...: see bindings/go/tests/pgx_test.go and mssql_test.go
+    local engine=$1 tag=$2
+    shift 2
+    env -C "$root/build/gopath/src/waypost/tests" PWD="$root/build/gopath/src/waypost/tests" \
+        WAYPOST_TEST_ENGINE="$engine" GO111MODULE=off GOPATH="$root/build/gopath:/usr/share/gocode" \
+        GODEBUG=panicnil=0 GOFLAGS="-tags=libsqlite3,$tag" go "$@" . # as in a module of this Go
 }
-run "postgresql by pgx" env -C "$root" bash -c "$(declare -f pgx); root='$root' pgx"
+run "postgresql by pgx" in_gopath postgresql pgx test -v -count=1 -timeout 300s -run Pgx
+run "sqlserver, vet" in_gopath sqlserver mssql vet
+if [ -n "${WAYPOST_TEST_MSSQL:-}" ]; then
+    run "sqlserver" in_gopath sqlserver mssql test -v -count=1 -timeout 3000s
+else
+    without=", SKIPPED: SQL Server (WAYPOST_TEST_MSSQL is not set: nothing here has run on one)"
+fi
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
@@ -69,5 +79,5 @@ run "empty module" bash -c "cd '$tmp' && go run ."
 passed=$(grep -c '^--- PASS' "$log" || true)
 failed=$(grep -c '^--- FAIL' "$log" || true)
 [ $status -eq 0 ] || [ "$failed" -gt 0 ] || failed=1
-echo "go: $passed passed, $failed failed"
+echo "go: $passed passed, $failed failed$without"
 exit $status

@@ -2,8 +2,7 @@
 """Which conformance scenario is implemented in which language, on which engine.
 
 Reads tests/conformance/scenarios.md and the markers `scenario: ID` in comments right above test
-functions. Fails where a language leaves one out, and on a marker with an unknown id. An `o` is no hole: the
-engine does not have that yet, and refuses it by name.
+functions. Fails where a language leaves one out, and on a marker with an unknown id.
 """
 import re
 import sys
@@ -13,43 +12,36 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SCENARIOS = ROOT / "tests" / "conformance" / "scenarios.md"
 REQUIREMENTS = ROOT / "tests" / "requirements.tsv"
-# Each suite runs whole on each engine of its list, but for what says `engines("...")`, and for files in C
-# that say bed_run() while MariaDB has the quirk of tests/conformance/engines.c.
+# Each suite runs whole on each engine, but for what says `engines("...")`.
+ENGINES = ["sqlite", "postgresql", "mariadb"]
 LANGUAGES = {
-    "c": ("tests/conformance", "*.c", ["sqlite", "postgresql", "mariadb"]),
-    "dotnet": ("bindings/dotnet/tests", "*.cs", ["sqlite", "postgresql"]),
-    "go": ("bindings/go/tests", "*.go", ["sqlite", "postgresql"]),
-    "python": ("bindings/python/tests", "*.py", ["sqlite", "postgresql"]),
+    "c": ("tests/conformance", "*.c"),
+    "dotnet": ("bindings/dotnet/tests", "*.cs"),
+    "go": ("bindings/go/tests", "*.go"),
+    "python": ("bindings/python/tests", "*.py"),
 }
-ENGINES_C = ROOT / "tests" / "conformance" / "engines.c"
 ROW = re.compile(r"^\| ([A-Z]{3}-\d{3}) \| ([^|]+) \| ([^|]+) \|$", re.M)
 MARKER = re.compile(r"(?:/\*|//|#)\s*scenarios?:\s*((?:[A-Z]{3}-\d{3}[,\s]*)+)")
 ID = re.compile(r"[A-Z]{3,4}-\d{3}")
 # On a test, between its marker and its name; or for a whole file.
-ENGINES = re.compile(r"^@pytest\.mark\.engines\(([^)]*)\)$", re.M)
-FILE_ENGINES = re.compile(r"^pytestmark = pytest\.mark\.engines\(([^)]*)\)$", re.M)
-BED_RUN = re.compile(r"^    return bed_run\(", re.M)
+LIMITED = re.compile(r"^@pytest\.mark\.engines\(([^)]*)\)$", re.M)
+FILE_LIMITED = re.compile(r"^pytestmark = pytest\.mark\.engines\(([^)]*)\)$", re.M)
 
 
-def implemented(folder: str, pattern: str, engine: str) -> tuple[dict[str, list[str]], set[str]]:
-    """Where each scenario is marked, in tests that run on an engine; and what it does not have yet."""
+def implemented(folder: str, pattern: str, engine: str) -> dict[str, list[str]]:
+    """Where each scenario is marked, in tests that run on an engine."""
     found: dict[str, list[str]] = defaultdict(list)
-    lacking: set[str] = set()
-    partial = engine == "mariadb" and ".messages_alone = true" in ENGINES_C.read_text("utf-8")
     for path in sorted((ROOT / folder).rglob(pattern)):
         text = path.read_text(encoding="utf-8")
         for marker in MARKER.finditer(text):
             line = text.count("\n", 0, marker.start()) + 1
             name = text.find("\ndef ", marker.end())
-            limit = ENGINES.search(text, marker.end(), name) or FILE_ENGINES.search(text)
+            limit = LIMITED.search(text, marker.end(), name) or FILE_LIMITED.search(text)
             if limit and f'"{engine}"' not in limit[1]:
-                continue
-            if partial and BED_RUN.search(text):
-                lacking.update(ID.findall(marker[1]))
                 continue
             for id in ID.findall(marker[1]):
                 found[id].append(f"{path.relative_to(ROOT)}:{line}")
-    return found, lacking - set(found)
+    return found
 
 
 def main() -> int:
@@ -64,25 +56,24 @@ def main() -> int:
             faults.append(f"{id}: {requirement} is not a requirement")
 
     columns = {}
-    for language, (folder, pattern, engines) in LANGUAGES.items():
-        for engine in engines:
-            found, lacking = implemented(folder, pattern, engine)
+    for language, (folder, pattern) in LANGUAGES.items():
+        for engine in ENGINES:
+            found = implemented(folder, pattern, engine)
             for id in sorted(set(found) - set(titles)):
                 faults.append(f"{', '.join(found[id])}: no scenario {id}")
-            columns[f"{language}/{engine}"] = {id: "+" for id in found} | {id: "o" for id in lacking}
+            columns[f"{language}/{engine}"] = {id: "+" for id in found}
 
     print(f"{'':<8}" + "".join(f" {column:^17}" for column in columns))
-    holes = lacks = 0
+    holes = 0
     for id, title in titles.items():
         cells = [column.get(id, "-") for column in columns.values()]
         holes += cells.count("-")
-        lacks += cells.count("o")
         print(f"{id:<8}" + "".join(f" {cell:^17}" for cell in cells) + f" {title}")
     for fault in faults:
         print(fault)
     print(
-        f"matrix: {len(titles)} scenarios, {len(titles) * len(columns) - holes - lacks} of"
-        f" {len(titles) * len(columns)} implemented, {lacks} not there yet, {holes} holes, {len(faults)} faults"
+        f"matrix: {len(titles)} scenarios, {len(titles) * len(columns) - holes} of"
+        f" {len(titles) * len(columns)} implemented, {holes} holes, {len(faults)} faults"
     )
     return 1 if holes or faults else 0
 

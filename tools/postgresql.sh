@@ -10,6 +10,7 @@
 # for benchmarks.
 set -euo pipefail
 
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 command=$1
 dir=$2
 bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1)
@@ -17,11 +18,6 @@ bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1)
 
 as_user() {
     if [ "$(id -u)" -eq 0 ]; then setpriv --reuid=postgres --regid=postgres --clear-groups "$@"; else "$@"; fi
-}
-
-free_port() {
-    /usr/bin/python3 -c 'import socket
-s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
 stop() {
@@ -71,7 +67,7 @@ start() {
     rm -rf "$dir"
     mkdir -p "$dir"
     chmod 755 "$dir"
-    port=$(free_port)
+    port=$("$here/free_port.py")
     [ "$(id -u)" -ne 0 ] || chown postgres "$dir"
     cd /
     as_user "$bin/initdb" -D "$dir/data" -U waypost -A trust -E UTF8 --locale=C.UTF-8 --no-sync >/dev/null
@@ -88,7 +84,7 @@ autovacuum_naptime = 5s
 log_min_messages = fatal
 END
     as_user "$bin/pg_ctl" -D "$dir/data" -l "$dir/log" -s -w start
-    bouncer_port=$(free_port)
+    bouncer_port=$("$here/free_port.py")
     cat >"$dir/pgbouncer.ini" <<END
 [databases]
 * = host=127.0.0.1 port=$port

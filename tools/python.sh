@@ -8,7 +8,9 @@ set -euo pipefail
 
 tools/venv.sh
 tools/documents.sh build/demo # for examples/webhook
-WAYPOST_TEST_REQUIRE=1 timeout 1200 build/venv/bin/python -m pytest -p no:cacheprovider bindings/python/tests
+# tests wait most of their time, so more of them at once than there are processors
+WAYPOST_TEST_REQUIRE=1 timeout 1200 build/venv/bin/python -m pytest -p no:cacheprovider -n $((jobs + 1)) \
+    bindings/python/tests
 tmp=$(mktemp -d)
 (cd "$tmp" && "$OLDPWD/build/venv/bin/python" "$OLDPWD/examples/outbox.py")
 rm -rf "$tmp"

@@ -12,8 +12,8 @@ rm -rf "$logs"
 mkdir -p "$logs"
 started=$SECONDS
 
-# What names a test that failed: pytest, ctest, dotnet test, go test.
-named='^(FAILED|ERROR) |^[[:space:]]+[0-9]+ - .* \((Failed|Timeout|Exception|SEGFAULT|ILLEGAL|Not Run|Subprocess)|\[FAIL\]|^[[:space:]]*--- FAIL'
+# What names a test that failed, and why: pytest, ctest, dotnet test, go test; cmocka's own lines.
+named='^(FAILED|ERROR) |^[[:space:]]+[0-9]+ - .* \((Failed|Timeout|Exception|SEGFAULT|ILLEGAL|Not Run|Subprocess)|\[FAIL\]|^[[:space:]]*--- FAIL|^\[  (ERROR|FAILED)  |^\[   LINE   \] ---|^[^ ]+\(.*: the status is: |: process [0-9]+: not '
 
 # step NAME PATTERN COMMAND...: run a step; PATTERN matches its closing lines
 step() {
@@ -25,7 +25,7 @@ step() {
         printf '%-9s FAILED (%d s), see %s\n' "$name" $((SECONDS - begin)) "$log" >>"$end"
         while IFS= read -r line; do
             printf '%-9s   %.300s\n' "$name" "$line" >>"$end"
-        done < <(grep -aE "$named" "$log" | head -n 20)
+        done < <(grep -aE "$named" "$log" | head -n 30)
     fi
     while IFS= read -r line; do
         printf '%-9s %s (%d s)\n' "$name" "$line" $((SECONDS - begin)) >>"$end"
@@ -54,17 +54,20 @@ fixed_layout() {
 # With assertions, and optimised a little so that it is not too slow.
 checked=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g")
 
+# Tests wait for servers and clocks half of their time.
+at_once=$((jobs + 2))
+
 release() {
     configure release -DWAYPOST_BUILD_BENCH=ON && build release &&
-        ctest --test-dir build/release -j "$jobs" --output-on-failure --no-tests=error
+        ctest --test-dir build/release -j "$at_once" --output-on-failure --no-tests=error
 }
 asan() {
     configure asan "${checked[@]}" -DWAYPOST_SANITIZE=address && build asan &&
-        ctest --test-dir build/asan -j "$jobs" --output-on-failure --no-tests=error -LE package
+        ctest --test-dir build/asan -j "$at_once" --output-on-failure --no-tests=error -LE package
 }
 tsan() {
     configure tsan "${checked[@]}" -DWAYPOST_SANITIZE=thread && build tsan &&
-        fixed_layout ctest --test-dir build/tsan -j "$jobs" --output-on-failure \
+        fixed_layout ctest --test-dir build/tsan -j "$at_once" --output-on-failure \
             --no-tests=error -L threads
 }
 
@@ -72,14 +75,18 @@ tsan() {
 python_lane() {
     step python '^(Success:|Found .* error)|^=+ .*(passed|failed|error).* in ' tools/python.sh
 }
-others_lane() {
+dotnet_lane() {
     step dotnet '^dotnet:|^(Passed|Failed)! ' tools/dotnet.sh
-    step go '^go: ' tools/go.sh
     step sqlserver '^sqlserver: ' tools/sqlserver.sh
+}
+go_lane() {
+    step go '^go: ' tools/go.sh
+}
+lint_lane() {
+    step lint '^lint:' tools/lint.sh --quick
 }
 
 step format '^format:' tools/fmt.sh --check
-step lint '^lint:' tools/lint.sh
 step release 'tests passed|tests failed' release
 step asan 'tests passed|tests failed' asan
 step tsan 'tests passed|tests failed' tsan
@@ -87,7 +94,9 @@ step schedule '^(zones|cronos):' tools/schedule.sh
 step valgrind '^valgrind:' tools/valgrind.sh
 tools/documents.sh build/demo || true # for both; they say what is missing
 aside python python_lane
-aside others others_lane
+aside dotnet dotnet_lane
+aside go go_lane
+aside lint lint_lane
 join_aside
 step cross '^cross: [0-9]+ passed' tools/cross.sh
 step trace '^trace:' "$python" tools/trace.py

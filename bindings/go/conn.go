@@ -22,9 +22,10 @@ type Execer interface {
 
 // Executor executes statements on a kind of connection that database/sql does not know; see Via.
 type Executor interface {
-	// Execute runs one statement, whose arguments are nil, int64, string or []byte. If row is not
-	// nil the statement returns rows, and row is called for each with its columns, of the same
-	// types. The statement is closed when Execute returns.
+	// Execute runs one statement, whose arguments are nil, int64, string or []byte; on SQL Server each is a
+	// sql.NamedArg of one, unless QuestionMarks says otherwise. If row is not nil the statement returns rows, in
+	// one result or several, and row is called for each with its columns, of the same types. The statement is
+	// closed when Execute returns; an error may come behind its rows.
 	Execute(ctx context.Context, query string, args []any, row func(columns []any) error) error
 }
 
@@ -37,6 +38,32 @@ var errVia = errors.New("waypost: this connection is not database/sql's")
 
 func (via) ExecContext(context.Context, string, ...any) (sql.Result, error) { return nil, errVia }
 func (via) QueryContext(context.Context, string, ...any) (*sql.Rows, error) { return nil, errVia }
+
+// QuestionMarks is for drivers that write parameters as ? where others of their engine do not: ODBC's, and
+// go-mssqldb's by its old name "mssql":
+//
+//	store.Outbox().Enqueue(ctx, waypost.QuestionMarks(tx), message)
+func QuestionMarks(on Execer) Execer {
+	if on == nil {
+		return nil
+	}
+	return questionMarks{on}
+}
+
+type questionMarks struct{ Execer }
+
+// unmarked is what the app has, and whether its parameters are question marks.
+func unmarked(on Execer) (bare Execer, questions bool) {
+	if marked, ok := on.(questionMarks); ok {
+		return marked.Execer, true
+	}
+	return on, false
+}
+
+func isDB(on Execer) bool {
+	_, ok := on.(*sql.DB)
+	return ok
+}
 
 // PgxRows is what this package needs of pgx.Rows.
 type PgxRows interface {
@@ -93,6 +120,17 @@ func (s standard) Execute(ctx context.Context, query string, args []any, row fun
 		return err
 	}
 	defer rows.Close()
+	for {
+		if err := readResult(rows, row); err != nil {
+			return err
+		}
+		if !rows.NextResultSet() { // a procedure's error may come behind its rows
+			return rows.Err()
+		}
+	}
+}
+
+func readResult(rows *sql.Rows, row func([]any) error) error {
 	names, err := rows.Columns()
 	if err != nil {
 		return err
@@ -116,11 +154,12 @@ func (s standard) Execute(ctx context.Context, query string, args []any, row fun
 // execute runs an operation on a connection of the app's: next -> execute -> feed -> result.
 func execute(ctx context.Context, on Execer, begin func() (*operation, error),
 	result func(*operation) error) error {
+	on, questions := unmarked(on)
 	if value := reflect.ValueOf(on); value.Kind() == reflect.Pointer && value.IsNil() {
 		return failure(ErrArgument, "the connection is a nil %T", on)
 	}
 	if db, ok := on.(*sql.DB); ok {
-		return inTransaction(ctx, db, begin, result)
+		return inTransaction(ctx, db, questions, begin, result)
 	}
 	executor, ok := on.(Executor)
 	if !ok {
@@ -131,6 +170,17 @@ func execute(ctx context.Context, on Execer, begin func() (*operation, error),
 		return err
 	}
 	defer op.free()
+	if err := op.prepare(questions); err != nil {
+		return err
+	}
+	if _, ok := on.(interface {
+		Commit() error
+		Rollback() error
+	}); ok { // *sql.Tx, and what wraps one
+		if err := op.requireTransaction(); err != nil {
+			return err
+		}
+	}
 	for {
 		query, args, returnsRows, err := op.next()
 		if err != nil {
@@ -143,7 +193,10 @@ func execute(ctx context.Context, on Execer, begin func() (*operation, error),
 		if !returnsRows {
 			row = nil
 		}
-		if err := executor.Execute(ctx, query, args, row); err != nil {
+		if err := executor.Execute(ctx, query, args, row); isOver(err) {
+			return failure(ErrState, "the transaction is over: the server has ended it, after an error under "+
+				"XACT_ABORT or a deadlock; roll it back and begin anew")
+		} else if err != nil {
 			return fmt.Errorf("waypost: %w", err)
 		}
 	}
@@ -167,14 +220,18 @@ func executeOn(ctx context.Context, on Execer, begin func() (*operation, error),
 	return execute(ctx, on, begin, result)
 }
 
-func inTransaction(ctx context.Context, db *sql.DB, begin func() (*operation, error),
+func inTransaction(ctx context.Context, db *sql.DB, questions bool, begin func() (*operation, error),
 	result func(*operation) error) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("waypost: %w", err)
 	}
 	defer tx.Rollback() //nolint:errcheck // after the commit it does nothing
-	if err := execute(ctx, tx, begin, result); err != nil {
+	var on Execer = tx
+	if questions {
+		on = questionMarks{tx}
+	}
+	if err := execute(ctx, on, begin, result); err != nil {
 		return err
 	}
 	if err := tx.Commit(); err != nil {

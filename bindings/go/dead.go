@@ -82,12 +82,22 @@ func (q remains) ReplayDead(ctx context.Context, filter DeadFilter, limit, perSe
 }
 
 // PurgeDead deletes at most limit dead letters for ever, and returns how many. The inbox forgets that
-// they ever arrived.
-func (q remains) PurgeDead(ctx context.Context, filter DeadFilter, limit int) (int, error) {
+// they ever arrived. by may be "": who asked for it, for the audit.
+func (q remains) PurgeDead(ctx context.Context, filter DeadFilter, limit int, by string) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	return q.purge(&filter, int64(limit))
+	return q.purge(&filter, int64(limit), by)
+}
+
+// EditDead gives a dead letter another payload, to replay it with. It stays dead, and all else stays as it
+// is; the old payload is not kept. by may be "": who asked for it, for the audit. False: there is no such
+// dead letter, or another transaction is at it.
+func (q Queue) EditDead(ctx context.Context, id ID, payload []byte, by string) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	return q.editDead(id, payload, by)
 }
 
 // Cleanup deletes what was finished with success (or cancelled) at least so long ago, in batches with a

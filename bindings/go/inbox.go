@@ -4,7 +4,6 @@ package waypost
 
 import (
 	"context"
-	"database/sql"
 	"time"
 )
 
@@ -40,24 +39,24 @@ type InboxMessage struct {
 // InboxState is in which state a message was found when it arrived.
 type InboxState int
 
-// The states in which messages are found.
+// The states in which messages are found. The zero state is none of them: nothing is known.
 const (
-	FoundNew        InboxState = iota // it arrives for the first time
-	FoundSeen                         // it had arrived before, and nothing was made of it
-	FoundProcessing                   // it is enqueued, or being processed
-	FoundDone                         // it was processed
-	FoundDead                         // it was given up
+	FoundNew        InboxState = iota + 1 // it arrives for the first time
+	FoundSeen                             // it had arrived before, and nothing was made of it
+	FoundProcessing                       // it is enqueued, or being processed
+	FoundDone                             // it was processed
+	FoundDead                             // it was given up
 )
 
 func (s InboxState) String() string {
-	names := [...]string{"new", "seen", "processing", "done", "dead"}
+	names := [...]string{"unknown", "new", "seen", "processing", "done", "dead"}
 	if s < 0 || int(s) >= len(names) {
 		return "unknown"
 	}
 	return names[s]
 }
 
-// Arrival is what became of a message that arrived.
+// Arrival is what became of a message that arrived. The zero Arrival is none to proceed with.
 type Arrival struct {
 	ID       ID         // by which claims know it; zero after a Check without a connection
 	Found    InboxState // how it was found
@@ -121,9 +120,9 @@ func (i Inbox) EnqueueMany(ctx context.Context, on Execer,
 		return nil, err
 	}
 	if on == nil {
-		return i.enqueueArrivals(messages)
+		return i.enqueueArrivals(messages, i.store.trace(ctx))
 	}
-	begin := func() (*operation, error) { return i.enqueueArrivalsOp(messages) }
+	begin := func() (*operation, error) { return i.enqueueArrivalsOp(messages, i.store.trace(ctx)) }
 	err = execute(ctx, on, begin, func(op *operation) (err error) {
 		all, err = op.arrivals()
 		return err
@@ -153,7 +152,7 @@ func (i Inbox) Once(ctx context.Context, on Execer, key InboxKey) (Arrival, erro
 	if err := ctx.Err(); err != nil {
 		return Arrival{}, err
 	}
-	if _, ok := on.(*sql.DB); ok {
+	if bare, _ := unmarked(on); isDB(bare) {
 		return Arrival{}, failure(ErrArgument, "the connection is a *sql.DB: Once needs a transaction")
 	}
 	return arrive(ctx, on, func() (*operation, error) { return i.onceOp(&key) })

@@ -132,6 +132,7 @@ type JobInfo struct {
 	Zone       string
 	Registrar  string    // who registered it; "": Put
 	Enabled    bool      // no operator disabled it, and its code has it still
+	Vanished   bool      // the program that registered it has it no more: it may have no handler
 	NextDue    time.Time // zero: never
 
 	// As in Job, with 0 where the worker says. CatchUp is 0 unless with MisfireCatchUp.
@@ -235,6 +236,13 @@ func (j Jobs) Get(ctx context.Context, name string) (*JobInfo, error) {
 		return nil, err
 	}
 	return j.get(name)
+}
+
+// GetIn is Get in the app's transaction.
+func (j Jobs) GetIn(ctx context.Context, on Execer, name string) (info *JobInfo, err error) {
+	err = executeOn(ctx, on, func() (*operation, error) { return j.getOp(name) },
+		func(op *operation) (err error) { info, err = op.job(); return err })
+	return info, err
 }
 
 // List lists up to limit jobs by name, in byte order. after is the last name of the page before; "":

@@ -111,9 +111,9 @@ func (j Joins) Start(ctx context.Context, on Execer, join Join) (id ID, err erro
 		return ID{}, err
 	}
 	if on == nil {
-		return j.start(&join)
+		return j.start(&join, j.store.trace(ctx))
 	}
-	begin := func() (*operation, error) { return j.startOp(&join) }
+	begin := func() (*operation, error) { return j.startOp(&join, j.store.trace(ctx)) }
 	err = execute(ctx, on, begin, func(op *operation) (err error) {
 		id, err = op.id(0)
 		return err

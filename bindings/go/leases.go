@@ -47,6 +47,15 @@ type LeaseInfo struct {
 	Holders int       // how many do; likewise
 }
 
+// ListedLease is a lease or a semaphore in a list, also one that nobody holds.
+type ListedLease struct {
+	Name    string
+	Owner   string    // who holds the lease, or held it last; "": nobody, or it is a semaphore
+	Until   time.Time // until when it is held, or was; of a semaphore the first of its holders; zero: it has none
+	Limit   int       // how many may hold it
+	Holders int       // how many do
+}
+
 // LeaseCounters are what a store counts of the leases and slots that it keeps.
 type LeaseCounters struct {
 	Held    int64 // now
@@ -130,6 +139,14 @@ func (l leases) Release(ctx context.Context, on Execer, name, owner string, fenc
 func (l leases) Get(ctx context.Context, on Execer, name string) (*LeaseInfo, error) {
 	info, _, err := l.do(ctx, on, &leaseCall{how: leaseGet, name: name})
 	return info, err
+}
+
+// List lists all that there are by name, in pages of 1 to 10,000, also those that nobody holds.
+func (l leases) List(ctx context.Context, limit int) (*Page[ListedLease], error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return l.listAfter("", limit)
 }
 
 // Cleanup deletes what expired or was released so long ago, and returns how many. Programs that hold

@@ -52,7 +52,12 @@ type Received struct {
 	Key      InboxKey  // of a message of the inbox: what it is known by
 	LastSeen time.Time // of a message of the inbox: when it arrived last; first it did at Created
 	Job      string    // of a job's run: the job's name
+
+	trace Trace
 }
+
+// Trace is the trace context that the headers hold; none if it is not as W3C says.
+func (m *Received) Trace() Trace { return m.trace }
 
 // Decode reads the payload as JSON.
 func (m *Received) Decode(into any) error { return json.Unmarshal(m.Payload, into) }
@@ -101,6 +106,7 @@ type Stats struct {
 	Failed         int64
 	OldestReadyAge time.Duration // since it was due
 	LeaseExpired   int64         // of those in progress: nobody has reaped them yet
+	Paused         int64         // would be ready, but their topic is paused
 }
 
 // QueueStats are the numbers of all topics, and their sum (of the age, the greatest).

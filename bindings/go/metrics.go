@@ -5,6 +5,9 @@ package waypost
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -68,4 +71,34 @@ func (w *Worker) Metrics(ctx context.Context, limit time.Duration) (*Metrics, er
 		return nil, err
 	}
 	return metricsOf(core.metrics(HealthOptions{Limit: limit}.limitMS(ctx)))
+}
+
+// Vars are the metrics for package expvar, by name and labels:
+//
+//	expvar.Publish("waypost", expvar.Func(worker.Vars))
+//
+// What cannot be read is left out.
+func (w *Worker) Vars() any { return varsOf(w.Metrics(context.Background(), 0)) }
+
+// Vars are those of the store alone: see Worker.Vars.
+func (s *Store) Vars() any { return varsOf(s.Metrics(context.Background(), 0)) }
+
+func varsOf(metrics *Metrics, err error) map[string]float64 {
+	vars := map[string]float64{}
+	if err != nil {
+		return vars
+	}
+	for _, sample := range metrics.Samples {
+		labels := make([]string, 0, len(sample.Labels))
+		for label, value := range sample.Labels {
+			labels = append(labels, label+"="+strconv.Quote(value))
+		}
+		slices.Sort(labels)
+		name := sample.Name
+		if len(labels) > 0 {
+			name += "{" + strings.Join(labels, ",") + "}"
+		}
+		vars[name] = sample.Value
+	}
+	return vars
 }

@@ -14,8 +14,10 @@ import "C"
 
 import (
 	"encoding/json"
+	"regexp"
 	"runtime"
 	"runtime/cgo"
+	"strings"
 	"unsafe"
 
 	"waypost/internal/live"
@@ -38,12 +40,36 @@ func failed(status C.wp_status, err *C.wp_error) error {
 	defer C.wp_error_free(err)
 	return &Error{
 		Status:         Status(status),
-		Message:        C.GoString(C.wp_error_message(err)),
+		Message:        ofGo(Status(status), C.GoString(C.wp_error_message(err))),
 		SQLState:       C.GoString(C.wp_error_sqlstate(err)),
 		NativeCode:     int64(C.wp_error_native_code(err)),
 		Retriable:      C.wp_error_retriable(err) != 0,
 		OutcomeUnknown: C.wp_error_outcome_unknown(err) != 0,
 	}
+}
+
+var timeArgument = regexp.MustCompile(`^(\w+)_(ms|us) is (-?\d+)`)
+
+// ofGo names an argument of the core's as it is called here: times have no unit in their names, and
+// names are not in snake case.
+func ofGo(status Status, message string) string {
+	if status != ErrArgument && status != ErrRange {
+		return message
+	}
+	message = timeArgument.ReplaceAllString(message, "$1 is $3 $2")
+	name, rest, found := strings.Cut(message, " ")
+	if !found || !strings.Contains(name, "_") {
+		return message
+	}
+	words := strings.Split(name, "_")
+	for i, word := range words[1:] {
+		if word == "id" {
+			words[i+1] = "ID"
+		} else if word != "" {
+			words[i+1] = strings.ToUpper(word[:1]) + word[1:]
+		}
+	}
+	return strings.Join(words, "") + " " + rest
 }
 
 // ---- text -----------------------------------------------------------------------------------
@@ -330,10 +356,10 @@ func (c *ManualClock) us() int64 {
 type cMessages []*C.wp_message
 
 // newMessages makes messages of C's; the caller frees them.
-func newMessages(messages []Message) (cMessages, error) {
+func newMessages(messages []Message, trace Trace) (cMessages, error) {
 	made := make(cMessages, 0, len(messages))
 	for i := range messages {
-		one, err := newMessage(&messages[i])
+		one, err := newMessage(&messages[i], trace)
 		if err != nil {
 			made.free()
 			return nil, err
@@ -349,7 +375,7 @@ func (m cMessages) free() {
 	}
 }
 
-func newMessage(m *Message) (*C.wp_message, error) {
+func newMessage(m *Message, trace Trace) (*C.wp_message, error) {
 	if m.Payload == nil {
 		return nil, failure(ErrArgument, "the payload is nil")
 	}
@@ -383,7 +409,32 @@ func newMessage(m *Message) (*C.wp_message, error) {
 	)
 	status := C.wpg_message_new(&out, bytesOf(texts), C.size_t(len(m.Headers)), bytesOf(m.Payload),
 		C.size_t(len(m.Payload)), set, due, delay, until, joins, joinCount, &err)
-	return out, failed(status, err)
+	if status == C.WP_OK && trace.Parent != "" {
+		status = setTrace(out, trace, &err)
+	}
+	if status != C.WP_OK {
+		C.wp_message_free(out)
+		return nil, failed(status, err)
+	}
+	return out, nil
+}
+
+func setTrace(m *C.wp_message, trace Trace, err **C.wp_error) C.wp_status {
+	parent, state := newText(trace.Parent), newText(trace.State)
+	defer parent.free()
+	defer state.free()
+	return C.wp_message_set_trace(m, parent.ptr, state.ptr, err)
+}
+
+// traceIn reads the trace context of headers.
+func traceIn(headers *C.char) (trace Trace) {
+	var parent, state *C.char
+	if C.wp_trace_read(&parent, &state, headers, nil) == C.WP_OK && parent != nil {
+		trace.Parent, trace.State = C.GoString(parent), C.GoString(state)
+	}
+	C.wp_text_free(parent)
+	C.wp_text_free(state)
+	return trace
 }
 
 // received copies a message out of C's memory. topic is its topic, if the caller has it.
@@ -403,6 +454,7 @@ func received(out *Received, m *C.wpg_received, topic string) {
 	}
 	if headers := C.GoString(m.headers); headers != "{}" {
 		_ = json.Unmarshal([]byte(headers), &out.Headers) // the core's own JSON
+		out.trace = traceIn(m.headers)
 	}
 	out.Attempt = int64(m.attempt)
 	if m.last_error != nil {

@@ -102,14 +102,30 @@ func (q remains) replay(filter *DeadFilter, limit, perSecond int64, by string) (
 	})
 }
 
-func (q remains) purge(filter *DeadFilter, limit int64) (int, error) {
+func (q remains) purge(filter *DeadFilter, limit int64, by string) (int, error) {
 	made, e := newFilter(filter)
 	if e != nil {
 		return 0, e
 	}
 	defer C.wp_dead_filter_free(made)
+	if e := checkText("by", by); e != nil {
+		return 0, e
+	}
+	who := optionalText(by)
+	defer who.free()
 	return q.store.counted(func(count *C.size_t, store *C.wp_store, err **C.wp_error) C.wp_status {
-		return C.wp_dead_purge(count, store, q.kind.c(), made, C.int64_t(limit), err)
+		return C.wp_dead_purge_by(count, store, q.kind.c(), made, C.int64_t(limit), who.ptr, err)
+	})
+}
+
+func (q Queue) editDead(id ID, payload []byte, by string) (bool, error) {
+	if e := checkText("by", by); e != nil {
+		return false, e
+	}
+	who := optionalText(by)
+	defer who.free()
+	return q.store.told(func(yes *C.int, store *C.wp_store, err **C.wp_error) C.wp_status {
+		return C.wp_dead_edit(yes, store, q.kind.c(), id.c(), bytesOf(payload), C.size_t(len(payload)), who.ptr, err)
 	})
 }
 

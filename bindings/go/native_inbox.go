@@ -85,7 +85,7 @@ func (i Inbox) onceOp(key *InboxKey) (*operation, error) {
 }
 
 // newArrivals makes keys and messages of C's; the caller frees them.
-func newArrivals(arrivals []InboxMessage) (cKeys, cMessages, error) {
+func newArrivals(arrivals []InboxMessage, trace Trace) (cKeys, cMessages, error) {
 	keys := make(cKeys, 0, len(arrivals))
 	messages := make(cMessages, 0, len(arrivals))
 	for i := range arrivals {
@@ -93,7 +93,7 @@ func newArrivals(arrivals []InboxMessage) (cKeys, cMessages, error) {
 		var message *C.wp_message
 		if err == nil {
 			keys = append(keys, key)
-			message, err = newMessage(&arrivals[i].Message)
+			message, err = newMessage(&arrivals[i].Message, trace)
 		}
 		if err != nil {
 			keys.free()
@@ -105,8 +105,8 @@ func newArrivals(arrivals []InboxMessage) (cKeys, cMessages, error) {
 	return keys, messages, nil
 }
 
-func (i Inbox) enqueueArrivals(arrivals []InboxMessage) ([]Arrival, error) {
-	keys, messages, e := newArrivals(arrivals)
+func (i Inbox) enqueueArrivals(arrivals []InboxMessage, trace Trace) ([]Arrival, error) {
+	keys, messages, e := newArrivals(arrivals, trace)
 	if e != nil {
 		return nil, e
 	}
@@ -129,8 +129,8 @@ func (i Inbox) enqueueArrivals(arrivals []InboxMessage) ([]Arrival, error) {
 	return results, nil
 }
 
-func (i Inbox) enqueueArrivalsOp(arrivals []InboxMessage) (*operation, error) {
-	keys, messages, e := newArrivals(arrivals)
+func (i Inbox) enqueueArrivalsOp(arrivals []InboxMessage, trace Trace) (*operation, error) {
+	keys, messages, e := newArrivals(arrivals, trace)
 	if e != nil {
 		return nil, e
 	}

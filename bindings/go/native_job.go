@@ -116,6 +116,24 @@ func (j Jobs) triggerOp(name string) (*operation, error) {
 	})
 }
 
+func (j Jobs) getOp(name string) (*operation, error) {
+	return j.opByName(name, func(out **C.wp_op, store *C.wp_store, name *C.char, err **C.wp_error) C.wp_status {
+		return C.wp_job_get_op(out, store, name, err)
+	})
+}
+
+// job is the result of getOp.
+func (o *operation) job() (*JobInfo, error) {
+	var (
+		out *C.wp_jobs
+		err *C.wp_error
+	)
+	if status := C.wp_op_result_jobs(&out, o.op, &err); status != C.WP_OK {
+		return nil, failed(status, err)
+	}
+	return &jobsOf(out)[0], nil
+}
+
 func (j Jobs) opByName(name string, f func(out **C.wp_op, store *C.wp_store, name *C.char,
 	err **C.wp_error) C.wp_status) (*operation, error) {
 	if err := checkText("name", name); err != nil {
@@ -234,6 +252,7 @@ func jobsOf(jobs *C.wp_jobs) []JobInfo {
 			Zone:         C.GoString(C.wp_job_info_zone(info)),
 			Registrar:    C.GoString(C.wp_job_info_registrar(info)),
 			Enabled:      C.wp_job_info_enabled(info) != 0,
+			Vanished:     C.wp_job_info_vanished(info) != 0,
 			NextDue:      fromOptionalUS(int64(C.wp_job_info_next_due_us(info))),
 			Overlap:      Overlap(C.wp_job_info_overlap(info)),
 			Misfire:      Misfire(C.wp_job_info_misfire(info)),

@@ -57,14 +57,14 @@ func (s MemberStatus) String() string {
 // ---- start ----------------------------------------------------------------------------------
 
 // newContinuation makes a message of C's, or nil.
-func newContinuation(m *Message) (*C.wp_message, error) {
+func newContinuation(m *Message, trace Trace) (*C.wp_message, error) {
 	if m == nil {
 		return nil, nil
 	}
-	return newMessage(m)
+	return newMessage(m, trace)
 }
 
-func newJoin(j *Join) (*C.wp_join, error) {
+func newJoin(j *Join, trace Trace) (*C.wp_join, error) {
 	if j.Timeout != 0 && !j.Deadline.IsZero() {
 		return nil, failure(ErrArgument, "deadline and timeout exclude each other")
 	}
@@ -72,12 +72,12 @@ func newJoin(j *Join) (*C.wp_join, error) {
 	if e != nil {
 		return nil, e
 	}
-	success, e := newContinuation(j.Success)
+	success, e := newContinuation(j.Success, trace)
 	if e != nil {
 		return nil, e
 	}
 	defer C.wp_message_free(success)
-	onFailure, e := newContinuation(j.Failure)
+	onFailure, e := newContinuation(j.Failure, trace)
 	if e != nil {
 		return nil, e
 	}
@@ -101,8 +101,8 @@ func newJoin(j *Join) (*C.wp_join, error) {
 	return out, failed(status, err)
 }
 
-func (j Joins) start(join *Join) (ID, error) {
-	made, e := newJoin(join)
+func (j Joins) start(join *Join, trace Trace) (ID, error) {
+	made, e := newJoin(join, trace)
 	if e != nil {
 		return ID{}, e
 	}
@@ -114,8 +114,8 @@ func (j Joins) start(join *Join) (ID, error) {
 	return idOf(id), e
 }
 
-func (j Joins) startOp(join *Join) (*operation, error) {
-	made, e := newJoin(join)
+func (j Joins) startOp(join *Join, trace Trace) (*operation, error) {
+	made, e := newJoin(join, trace)
 	if e != nil {
 		return nil, e
 	}

@@ -117,6 +117,36 @@ func (o *operation) lease() (*LeaseInfo, error) {
 	return leaseInfoOf(out), nil
 }
 
+func freeLeases(list unsafe.Pointer) { C.wp_leases_free((*C.wp_leases)(list)) }
+
+// listAfter lists those behind a name; "": from the first on.
+func (l leases) listAfter(after string, limit int) (*Page[ListedLease], error) {
+	name := optionalText(after)
+	defer name.free()
+	var list *C.wp_leases
+	e := l.store.call(func(store *C.wp_store, err **C.wp_error) C.wp_status {
+		return C.wp_lease_list(&list, store, C.wp_lease_kind(l.kind), name.ptr, C.int64_t(limit), err)
+	})
+	if e != nil {
+		return nil, e
+	}
+	items := make([]ListedLease, int(C.wp_leases_count(list)))
+	for i := range items {
+		at := C.size_t(i)
+		items[i] = ListedLease{
+			Name:    C.GoString(C.wp_leases_name(list, at)),
+			Owner:   C.GoString(C.wp_leases_owner(list, at)),
+			Until:   fromOptionalUS(int64(C.wp_leases_until_us(list, at))),
+			Limit:   int(C.wp_leases_limit(list, at)),
+			Holders: int(C.wp_leases_holders(list, at)),
+		}
+	}
+	return newPage(items, unsafe.Pointer(list), freeLeases,
+		func(unsafe.Pointer) (*Page[ListedLease], error) {
+			return l.listAfter(items[len(items)-1].Name, limit)
+		}), nil
+}
+
 func (l leases) cleanup(keep time.Duration) (int, error) {
 	return l.store.counted(func(count *C.size_t, store *C.wp_store, err **C.wp_error) C.wp_status {
 		return C.wp_lease_cleanup(count, store, C.int64_t(toMS(keep)), err)

@@ -7,36 +7,59 @@ package waypost
 */
 import "C"
 
-import "unsafe"
+import (
+	"database/sql"
+	"errors"
+	"unsafe"
+)
 
 const roomForParams = 24
 
 // operation is one under way on a connection of the app's.
 type operation struct {
 	op     *C.wp_op
+	engine string
 	params []C.wpg_param
 	bytes  bool // the engine has columns of bytes; else its drivers give text as bytes
+	named  bool // arguments are sql.NamedArg
 }
 
-// newOperation takes over op and writes parameters as the engine's Go drivers want them.
-func newOperation(op *C.wp_op, engine string) (*operation, error) {
+// newOperation takes over op.
+func newOperation(op *C.wp_op, engine string) *operation {
+	return &operation{op: op, engine: engine, params: make([]C.wpg_param, roomForParams), bytes: engine == "sqlite"}
+}
+
+// prepare writes parameters as the engine's Go drivers want them, or as question marks; before the first statement.
+func (o *operation) prepare(questions bool) error {
 	var err *C.wp_error
-	o := &operation{op, make([]C.wpg_param, roomForParams), engine == "sqlite"}
 	style := C.wp_paramstyle(C.WP_PARAM_QMARK)
-	if engine == "postgresql" {
+	switch {
+	case questions:
+	case o.engine == "postgresql":
 		style = C.WP_PARAM_NUMERIC
+	case o.engine == "sqlserver":
+		style = C.WP_PARAM_AT
+		o.named = true
 	}
-	if status := C.wp_op_set_paramstyle(op, style, &err); status != C.WP_OK {
-		o.free()
-		return nil, failed(status, err)
-	}
-	return o, nil
+	return failed(C.wp_op_set_paramstyle(o.op, style, &err), err)
+}
+
+// requireTransaction makes statements fail where the connection is in none, if the driver would not tell.
+func (o *operation) requireTransaction() error {
+	var err *C.wp_error
+	return failed(C.wp_op_require_transaction(o.op, &err), err)
+}
+
+// isOver says whether a statement found no transaction.
+func isOver(err error) bool {
+	var server interface{ SQLErrorNumber() int32 } // go-mssqldb's Error
+	return errors.As(err, &server) && server.SQLErrorNumber() == C.WP_OP_NO_TRANSACTION
 }
 
 func (o *operation) free() { C.wp_op_free(o.op) }
 
 // next goes to the next statement; "" says that there is none.
-func (o *operation) next() (sql string, arguments []any, returnsRows bool, e error) {
+func (o *operation) next() (query string, arguments []any, returnsRows bool, e error) {
 	var (
 		text  *C.char
 		rows  C.int
@@ -56,6 +79,9 @@ func (o *operation) next() (sql string, arguments []any, returnsRows bool, e err
 	arguments = make([]any, int(count))
 	for i := range arguments {
 		arguments[i] = argument(&o.params[i])
+		if o.named {
+			arguments[i] = sql.Named(C.GoString(o.params[i].name), arguments[i])
+		}
 	}
 	return C.GoString(text), arguments, rows != 0, nil
 }

@@ -44,7 +44,7 @@ func (s *Store) operation(f func(out **C.wp_op, store *C.wp_store,
 	if err != nil {
 		return nil, err
 	}
-	return newOperation(op, s.engine)
+	return newOperation(op, s.engine), nil
 }
 
 // counted is a call that gives how many rows it changed, also if it fails.
@@ -67,8 +67,8 @@ func (s *Store) told(f func(yes *C.int, store *C.wp_store,
 
 // ---- enqueue --------------------------------------------------------------------------------
 
-func (q Queue) enqueue(messages []Message) ([]Enqueued, error) {
-	made, e := newMessages(messages)
+func (q Queue) enqueue(messages []Message, trace Trace) ([]Enqueued, error) {
+	made, e := newMessages(messages, trace)
 	if e != nil {
 		return nil, e
 	}
@@ -89,8 +89,8 @@ func (q Queue) enqueue(messages []Message) ([]Enqueued, error) {
 	return results, nil
 }
 
-func (q Queue) enqueueOp(messages []Message) (*operation, error) {
-	made, e := newMessages(messages)
+func (q Queue) enqueueOp(messages []Message, trace Trace) (*operation, error) {
+	made, e := newMessages(messages, trace)
 	if e != nil {
 		return nil, e
 	}
@@ -279,5 +279,6 @@ func statsOf(read func(C.wp_outbox_stat) int64) Stats {
 		Failed:         read(C.WP_STAT_FAILED),
 		OldestReadyAge: time.Duration(read(C.WP_STAT_OLDEST_READY_AGE_US)) * time.Microsecond,
 		LeaseExpired:   read(C.WP_STAT_LEASE_EXPIRED),
+		Paused:         read(C.WP_STAT_PAUSED),
 	}
 }

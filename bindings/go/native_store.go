@@ -99,6 +99,28 @@ func (r *Router) get(key string) (*Store, error) {
 	return ownStore(out), nil
 }
 
+// IDs are the ids of the stores that it has now, in the order in which they were given.
+func (r *Router) IDs() ([]string, error) {
+	ptr, e := r.h.use()
+	if e != nil {
+		return nil, e
+	}
+	defer r.h.unuse()
+	var (
+		list *C.wp_router_ids
+		err  *C.wp_error
+	)
+	if status := C.wp_router_list(&list, (*C.wp_router)(ptr), &err); status != C.WP_OK {
+		return nil, failed(status, err)
+	}
+	defer C.wp_router_ids_free(list)
+	ids := make([]string, int(C.wp_router_ids_count(list)))
+	for i := range ids {
+		ids[i] = C.GoString(C.wp_router_ids_at(list, C.size_t(i)))
+	}
+	return ids, nil
+}
+
 // Len is how many stores the router has.
 func (r *Router) Len() int {
 	ptr, e := r.h.use()

@@ -441,5 +441,5 @@ func (d *Delivery) completeOp() (*operation, error) {
 	if status := C.wp_delivery_complete_op(&out, (*C.wp_delivery)(ptr), &err); status != C.WP_OK {
 		return nil, failed(status, err)
 	}
-	return newOperation(out, d.engine)
+	return newOperation(out, d.engine), nil
 }

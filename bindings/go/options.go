@@ -3,6 +3,7 @@
 package waypost
 
 import (
+	"context"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -36,6 +37,7 @@ type settings struct {
 	secondCopy  bool
 	selector    Selector
 	registrar   string
+	traces      func(context.Context) Trace
 }
 
 func (s *settings) apply(options []Option) error {

@@ -127,9 +127,9 @@ func (q Queue) send(ctx context.Context, on Execer, messages []Message) (made []
 		return nil, err
 	}
 	if on == nil {
-		return q.enqueue(messages)
+		return q.enqueue(messages, q.store.trace(ctx))
 	}
-	begin := func() (*operation, error) { return q.enqueueOp(messages) }
+	begin := func() (*operation, error) { return q.enqueueOp(messages, q.store.trace(ctx)) }
 	err = execute(ctx, on, begin, func(op *operation) (err error) {
 		made, err = op.enqueued()
 		return err

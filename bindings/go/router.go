@@ -44,7 +44,7 @@ func NewRouter(options ...Option) (*Router, error) {
 		return nil, err
 	}
 	r := &Router{options: options, base: &Store{config: config, log: logger{s.logger},
-		stopTimeout: s.stopTimeout, workers: map[*Worker]struct{}{}}}
+		stopTimeout: s.stopTimeout, traces: s.traces, workers: map[*Worker]struct{}{}}}
 	if err := r.open(); err != nil {
 		config.close()
 		return nil, err
@@ -121,7 +121,7 @@ func (r *Router) Store(ctx context.Context, key string) (*Store, error) {
 		return nil, err
 	}
 	store.config, store.log, store.stopTimeout = config, r.base.log, r.base.stopTimeout
-	store.workers = map[*Worker]struct{}{}
+	store.workers, store.traces = map[*Worker]struct{}{}, r.base.traces
 	return store, nil
 }
 

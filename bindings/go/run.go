@@ -30,6 +30,8 @@ type run struct {
 	missed    bool                                       // a cancellation came for an unknown one
 	cancelled error                                      // all of them, those still to come too
 	abandoned int
+	stops     map[*time.Time]struct{} // deadlines of the core's stops that have not added what they abandoned
+	counted   sync.Cond               // there is one less
 	fatal     error
 }
 
@@ -110,7 +112,7 @@ func noHandler(context.Context, *Delivery) error {
 func (r *run) delivery(t *taken) *Delivery {
 	d := &Delivery{run: r}
 	d.own(t)
-	d.ctx, d.cancel = context.WithCancelCause(r.parent)
+	d.ctx, d.cancel = context.WithCancelCause(d.traced(r.parent))
 	r.mu.Lock()
 	r.signals[d.key] = d.cancel
 	missed, cancelled := r.missed, r.cancelled
@@ -191,9 +193,17 @@ func (r *run) stop(timeout time.Duration) error {
 	told := time.AfterFunc(timeout-lastCall(timeout), func() { r.cancelAll(ErrStopped) })
 	defer told.Stop()
 	deadline := time.Now().Add(timeout)
+	r.mu.Lock()
+	r.stops[&deadline] = struct{}{}
+	r.mu.Unlock()
 	abandoned, err := r.core.stop(toMS(timeout))
 	r.mu.Lock()
 	r.abandoned += abandoned
+	delete(r.stops, &deadline)
+	r.counted.Broadcast()
+	for r.anyDue() { // it may have abandoned them, and returns now, too
+		r.counted.Wait()
+	}
 	r.mu.Unlock()
 	if err != nil && !errors.Is(err, ErrState) { // closed: another one has ended it
 		return err
@@ -210,6 +220,16 @@ func (r *run) stop(timeout time.Duration) error {
 }
 
 // waitForHandlers waits for those that have finished their delivery, and do what else.
+// anyDue tells whether the deadline of a stop is over that has not told what it abandoned. Under mu.
+func (r *run) anyDue() bool {
+	for deadline := range r.stops {
+		if !deadline.After(time.Now()) {
+			return true
+		}
+	}
+	return false
+}
+
 func (r *run) waitForHandlers(timeout time.Duration) {
 	done := make(chan struct{})
 	go func() {

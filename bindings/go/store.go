@@ -32,6 +32,7 @@ type Store struct {
 	config               *nativeConfig
 	log                  logger
 	stopTimeout          time.Duration
+	traces               func(context.Context) Trace
 
 	mu      sync.Mutex
 	closed  bool
@@ -60,7 +61,7 @@ func Open(ctx context.Context, url string, options ...Option) (*Store, error) {
 		return nil, err
 	}
 	store.config, store.log, store.stopTimeout = config, logger{s.logger}, s.stopTimeout
-	store.workers = map[*Worker]struct{}{}
+	store.workers, store.traces = map[*Worker]struct{}{}, s.traces
 	return store, nil
 }
 

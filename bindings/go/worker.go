@@ -448,6 +448,8 @@ func (w *Worker) beginLocked(ctx context.Context, pulled bool) (*run, error) {
 	r := &run{worker: w, core: core, handlers: known, parent: parent, pulled: pulled,
 		signals:  map[unsafe.Pointer]context.CancelCauseFunc{},
 		stopping: make(chan struct{}), ended: make(chan struct{})}
+	r.counted.L = &r.mu
+	r.stops = map[*time.Time]struct{}{}
 	if err := r.start(); err != nil {
 		return nil, err
 	}
@@ -532,7 +534,7 @@ type manual struct {
 func (m *manual) handle(one *registration, t *taken) outcome {
 	d := &Delivery{}
 	d.own(t)
-	d.ctx, d.cancel = context.WithCancelCause(m.ctx)
+	d.ctx, d.cancel = context.WithCancelCause(d.traced(m.ctx))
 	done := make(chan outcome, 1)
 	go d.call(m.log, one.handler, func(how outcome) { done <- how })
 	return <-done

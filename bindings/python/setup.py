@@ -30,7 +30,7 @@ def pkg_config(*arguments: str) -> list[str]:
 
 
 HTTP = subprocess.call(["pkg-config", "--exists", "libmicrohttpd"]) == 0
-LIBRARIES = ["sqlite3", "libpq", "odbc", "jansson"] + (["libmicrohttpd"] if HTTP else [])
+LIBRARIES = ["sqlite3", "libpq", "odbc", "jansson", "libcrypto"] + (["libmicrohttpd"] if HTTP else [])
 
 
 class BuildNative(build_ext):

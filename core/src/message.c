@@ -13,7 +13,7 @@
 
 enum { MESSAGE_JOINS_MAX = 16 };
 
-static wp_status check_payload(const char *payload, size_t len, wp_error **err)
+wp_status wp__message_check_payload(const char *payload, size_t len, wp_error **err)
 {
     size_t bad = 0;
     if (!payload)
@@ -35,7 +35,7 @@ wp_status wp_message_new(wp_message **out, const char *topic, const char *payloa
     if (!out)
         return wp__fail(err, WP_E_ARGUMENT, "out is NULL");
     if ((st = wp__check_text(NULL, "topic", topic, WP_NAME_MAX, true, err)) != WP_OK ||
-        (st = check_payload(payload, payload_len, err)) != WP_OK)
+        (st = wp__message_check_payload(payload, payload_len, err)) != WP_OK)
         return st;
     message = calloc(1, sizeof *message);
     if (!message)

@@ -99,6 +99,7 @@ struct wp_received {
  * inbox has; NULL: it is another queue's. */
 const char *wp__received_unreadable(const wp__value *columns, const wp__value *more);
 /* WP_E_DB: it cannot be read. A last error that is no text is none. */
+wp_status wp__message_check_payload(const char *payload, size_t len, wp_error **err);
 wp_status wp__received_new(wp_received **out, const wp__value *columns, const wp__value *last_error,
                            const wp__value *more, wp_error **err);
 void wp__received_free(wp_received *message);

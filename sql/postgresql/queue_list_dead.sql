@@ -1,8 +1,8 @@
--- queue_list_dead: up to :batch dead letters after (:since, :number), those that died first first.
+-- queue_list_dead: up to :batch dead letters after (:since, :number), those that died first first. Payloads only if :payloads is 1; their lengths come last.
 SELECT m.seq, f.attempt, f.claim_number, CAST(m.id AS text),
-       m.topic, m.payload, m.headers, m.correlation_id, m.ordering_key, m.created_at, m.due_at, m.expires_at,
+       m.topic, CASE WHEN CAST(:payloads AS bigint) = 1 THEN m.payload END, m.headers, m.correlation_id, m.ordering_key, m.created_at, m.due_at, m.expires_at,
        f.status,
-       NULL, NULL, f.finished_at, f.finished_by, f.last_error{columns}
+       NULL, NULL, f.finished_at, f.finished_by, f.last_error{columns}, CAST(octet_length(m.payload) AS bigint)
 FROM {queue_finished} AS f JOIN {queue} AS m ON m.seq = f.seq
 WHERE f.status = 3 AND (f.finished_at, f.seq) > (CAST(:since AS bigint), CAST(:number AS bigint))
   AND f.finished_at <= CAST(:until AS bigint)

@@ -1,8 +1,8 @@
--- queue_list_dead: up to :batch dead letters after (:since, :number), those that died first first.
+-- queue_list_dead: up to :batch dead letters after (:since, :number), those that died first first. Payloads only if :payloads is 1; their lengths come last.
 SELECT m.seq, f.attempt, f.claim_number, m.id,
-       m.topic, m.payload, m.headers, m.correlation_id, m.ordering_key, m.created_at, m.due_at, m.expires_at,
+       m.topic, CASE WHEN :payloads = 1 THEN m.payload END, m.headers, m.correlation_id, m.ordering_key, m.created_at, m.due_at, m.expires_at,
        f.status, NULL, NULL, f.finished_at, f.finished_by,
-       f.last_error{columns}
+       f.last_error{columns}, length(CAST(m.payload AS BLOB))
 FROM {queue_finished} AS f CROSS JOIN {queue} AS m
 WHERE f.status = 3 AND (f.finished_at, f.seq) > (:since, :number) AND f.finished_at <= :until
   AND m.seq = f.seq

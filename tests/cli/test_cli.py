@@ -7,6 +7,7 @@ import contextlib
 import datetime
 import json
 import os
+import random
 import re
 import signal
 import sqlite3
@@ -107,6 +108,20 @@ class Schema(Cli):
         self.sql("UPDATE infra_job SET registrar = 'app'")
         self.assertIn("job.cron_overrides", self.run_cli("jobs", "put", "j", "@yearly", code=2).stderr)
         self.assertEqual([(row["expression"], row["registrar"]) for row in self.read("jobs")], [("@hourly", "app")])
+
+    # proves: CLI-001, JOB-003
+    def test_trigger_of_a_job_that_no_program_has_any_more_says_so(self) -> None:
+        self.run_cli("deploy")
+        self.run_cli("jobs", "put", "old", "@daily", "--topic", "t")
+        self.assertEqual(self.run_cli("jobs", "trigger", "old").stderr, "")
+        self.sql("UPDATE infra_job SET registrar = 'app', absent = 1")
+        self.assertTrue(self.read("jobs", "show", "old")["vanished"])
+        done = subprocess.run(
+            [PROGRAM, "jobs", "trigger", "old"], capture_output=True, text=True, timeout=60, env=self.environment
+        )
+        self.assertEqual(done.returncode, 0)
+        self.assertIn('not in the code of "app" any more', done.stderr)
+        self.assertIn('"t"', done.stderr)
 
     def test_wrong_command_lines_do_nothing(self) -> None:
         self.run_cli("deploy")
@@ -498,6 +513,42 @@ class Jobs(Cli):
         self.run_cli("jobs", "delete", "nightly", "--yes")
         self.assertEqual(self.read("jobs"), [])
 
+    # proves: CLI-001, JOB-005
+    def test_one_job_and_one_run_are_shown(self) -> None:
+        self.run_cli("deploy")
+        self.run_cli("jobs", "put", "nightly", "0 3 * * *", "--topic", "t", "--payload", "p")
+        job = self.read("jobs", "show", "nightly")
+        self.assertEqual(
+            [job[key] for key in ("name", "payload", "zone", "enabled", "vanished", "overlap", "misfire", "timeout (ms)")],
+            ["nightly", "p", "UTC", True, False, "queue", "fire", 0],
+        )
+        run = self.read("jobs", "trigger", "nightly")["run"]
+        shown = self.read("runs", "show", run)
+        self.assertEqual((shown["run"], shown["job"], shown["status"]), (run, "nightly", "pending"))
+        self.assertEqual(self.read("show", run, "--queue", "jobs"), shown)
+        self.run_cli("jobs", "show", "other", code=3)
+        self.run_cli("runs", "show", NONE, code=3)
+        self.run_cli("show", NONE, "--queue", "jobs", code=3)
+
+    # proves: CLI-001, TMR-002, TMR-007
+    def test_timers_are_cancelled_and_rescheduled(self) -> None:
+        self.run_cli("deploy")
+        ids = [self.read("enqueue", "t", "x", "--queue", "timers", "--delay", "1h")["id"] for _ in range(2)]
+        before = {row["id"]: row["due"] for row in self.read("timers", "list")}
+        self.run_cli("timers", "reschedule", ids[0], "--delay", "2h")
+        self.run_cli("timers", "cancel", ids[1])
+        [left] = self.read("timers")
+        self.assertEqual(left["id"], ids[0])
+        self.assertGreater(left["due"], before[ids[0]])
+        self.run_cli("timers", "cancel", ids[1], code=3)
+        self.run_cli("timers", "reschedule", ids[1], "--delay", "1s", code=3)
+        self.assertIn("--delay", self.run_cli("timers", "reschedule", ids[0], code=2).stderr)
+        self.assertIn("id", self.run_cli("timers", "cancel", code=2).stderr)
+        self.assertIn("frob", self.run_cli("timers", "frob", code=2).stderr)
+        self.run_cli("timers", "reschedule", ids[0], "--delay", "0s")
+        self.work("t", "--queue", "timers", "--", "true")
+        self.run_cli("timers", "cancel", ids[0], code=3)
+
     def test_lists_are_empty_and_names_unknown(self) -> None:
         self.run_cli("deploy")
         for words in (["jobs"], ["runs"], ["timers"], ["dead"]):
@@ -511,6 +562,147 @@ class Jobs(Cli):
                     [PROGRAM, *words], capture_output=True, text=True, timeout=60, env=self.environment
                 )
                 self.assertEqual(done.returncode, 3, done.stderr)
+
+
+class Copy(Cli):
+    """Between the store of the other tests and a file."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.run_cli("deploy")
+        self.beside = dict(self.environment, WAYPOST_STORE_URL=f"sqlite:{self.directory / 'beside.db'}")
+        self.beside.pop("WAYPOST_STORE_SCHEMA", None)
+        self.run_cli("deploy", environment=self.beside)
+
+    def to(self, back: bool = False) -> List[str]:
+        """The options that name the other store; back: of the one that is there."""
+        there = self.environment if back else self.beside
+        words = ["copy", "--to", there["WAYPOST_STORE_URL"]]
+        if "WAYPOST_STORE_SCHEMA" in there:
+            words += ["--to-schema", there["WAYPOST_STORE_SCHEMA"]]
+        return words
+
+    # proves: CLI-001
+    def test_work_is_moved_there_and_back(self) -> None:
+        ids = [
+            self.read("enqueue", "t", "pay\u00e4", "--header", "h:1", "--unique-key", "u")["id"],
+            self.read("enqueue", "t", "k", "--ordering-key", "k", "--delay", "7d")["id"],
+            self.read("enqueue", "t", "x", "--queue", "timers", "--delay", "1h")["id"],
+            self.read("enqueue", "dead", "x")["id"],
+        ]
+        self.work("dead", "--", "sh", "-c", "echo why >&2; exit 65")
+        before = [self.read("show", id, "--queue", "timers" if id == ids[2] else "outbox") for id in ids]
+        rows = self.read(*self.to(), "--dry-run")
+        self.assertEqual([(row["queue"], row["waiting"], row["dead"]) for row in rows[:1]], [("outbox", 2, 1)])
+        self.assertEqual(sum(row["waiting"] + row["dead"] for row in rows), 4)
+        self.assertEqual(len(self.read("peek")), 2)  # as before
+        moved = self.read(*self.to())
+        self.assertEqual(moved["moved"], 4)
+        self.assertEqual(moved["source sha256"], moved["target sha256"])
+        self.assertNotEqual(moved["source sha256"], "0" * 64)
+        self.run_cli("show", ids[0], code=3)
+        self.assertEqual(self.read("show", ids[3], environment=self.beside)["last error"], "why")
+        again = self.read(*self.to(back=True), environment=self.beside)
+        self.assertEqual((again["moved"], again["source sha256"]), (4, moved["source sha256"]))
+        self.assertEqual(
+            [self.read("show", id, "--queue", "timers" if id == ids[2] else "outbox") for id in ids], before
+        )
+        self.assertEqual(self.read(*self.to())["moved"], 4)
+        self.assertEqual(self.read(*self.to())["moved"], 0)
+
+    # proves: CLI-001
+    def test_what_stays_is_told(self) -> None:
+        self.run_cli("jobs", "put", "nightly", "@yearly")
+        self.read("enqueue", "t", "x", "--unique-key", "u")
+        self.read("enqueue", "t", "y", "--unique-key", "u", environment=self.beside)
+        said = self.run_cli(*self.to(), code=6).stderr
+        self.assertIn("jobs, which are not moved yet: 1", said)
+        self.assertIn("unique key", said)
+        self.assertIn("outbox: 1 could not be moved", said)
+        self.assertEqual(len(self.read("peek")), 1)
+        self.assertIn("--to", self.run_cli("copy", code=2).stderr)
+        self.assertIn("same store", self.run_cli(*self.to(back=True), code=2).stderr)
+        self.assertIn("--batch", self.run_cli(*self.to(), "--batch", "x", code=2).stderr)
+        missing = f"sqlite:{self.directory / 'missing.db'}"
+        self.assertIn("unavailable", self.run_cli("copy", "--to", missing, code=1).stderr)
+        self.assertFalse((self.directory / "missing.db").exists())
+
+    # proves: CLI-001
+    def test_what_does_not_come_back_as_it_was_stays(self) -> None:
+        id = self.read("enqueue", "t", "x", "--ordering-key", "k")["id"]
+        with contextlib.closing(sqlite3.connect(self.directory / "beside.db")) as beside:
+            beside.executescript(
+                "CREATE TRIGGER twist AFTER INSERT ON infra_outbox"
+                " BEGIN UPDATE infra_outbox SET payload = 'twisted' WHERE seq = NEW.seq; END;"
+            )
+            self.assertIn("not what was stored", self.run_cli(*self.to(), code=1).stderr)
+            self.assertEqual([(row["id"], row["status"]) for row in self.read("peek")], [(id, "ready")])
+            self.assertEqual(self.read("peek", environment=self.beside), [])
+            beside.executescript("DROP TRIGGER twist")
+        self.assertEqual(self.read(*self.to())["moved"], 1)
+        self.assertEqual(self.read("show", id, environment=self.beside)["payload"], "x")
+
+    # proves: CLI-001
+    def test_one_that_the_target_cannot_store_stays_and_the_rest_moves(self) -> None:
+        id = self.read("enqueue", "t", "no")["id"]
+        self.read("enqueue", "t", "x")
+        with contextlib.closing(sqlite3.connect(self.directory / "beside.db")) as beside:
+            beside.executescript(
+                "CREATE TRIGGER no BEFORE INSERT ON infra_outbox WHEN NEW.payload = 'no'"
+                " BEGIN SELECT RAISE(ABORT, 'not this one'); END;"
+            )
+            done = self.run_cli("--json", *self.to(), code=6)
+            self.assertEqual([json.loads(done.stdout)[key] for key in ("moved", "refused")], [1, 1])
+            self.assertRegex(done.stderr, f"refused: outbox {id}: .*not this one")
+            self.assertEqual([(row["id"], row["status"]) for row in self.read("peek")], [(id, "ready")])
+            beside.executescript("DROP TRIGGER no")
+        self.assertEqual(self.read(*self.to(), "--cancel")["let go"], 0)
+        self.assertEqual(self.read(*self.to())["moved"], 1)
+
+    # proves: CLI-001
+    def test_killed_and_given_up_each_message_is_somewhere_once(self) -> None:
+        ids = [self.read("enqueue", "t", "x")["id"] for _ in range(8)]
+        for _ in range(6):
+            copy = subprocess.Popen(
+                [PROGRAM, *self.to(), "--batch", "1"], env=self.environment,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                copy.wait(timeout=random.random() * 0.06)
+            copy.kill()
+            copy.wait()
+            self.read(*self.to(), "--cancel")
+            there = self.read("peek") + self.read("peek", environment=self.beside)
+            self.assertEqual(sorted((row["id"], row["status"]) for row in there), [(id, "ready") for id in sorted(ids)])
+
+    # proves: CLI-001
+    def test_killed_again_and_again_each_message_is_handled_once(self) -> None:
+        """Messages are stored in the one store all the time, and handled in the other."""
+        got = self.directory / "got"
+        got.touch()
+        worker = subprocess.Popen(
+            [PROGRAM, "worker", "t", "--threads", "2", "--", "sh", "-c", f"echo $WAYPOST_MESSAGE_ID >> {got}"],
+            env=self.beside, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        )
+        try:
+            ids = [self.read("enqueue", "t", "x")["id"] for _ in range(5)]
+            for round in range(25):
+                ids.append(self.read("enqueue", "t", "x", *(["--ordering-key", "k"] if round % 2 else []))["id"])
+                copy = subprocess.Popen(
+                    [PROGRAM, *self.to(), "--batch", "2"], env=self.environment,
+                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                )
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    copy.wait(timeout=random.random() * 0.06)
+                copy.kill()
+                copy.wait()
+            self.run_cli(*self.to())
+            await_true(lambda: len(got.read_text(encoding="utf-8").split()) >= len(ids))
+        finally:
+            worker.terminate()
+            worker.communicate(timeout=60)
+        self.assertEqual(sorted(got.read_text(encoding="utf-8").split()), sorted(ids))
+        self.assertEqual((self.read("peek"), self.read("peek", environment=self.beside)), ([], []))
 
 
 class Health(Cli):
@@ -542,7 +734,7 @@ class Health(Cli):
 
 for _name, _variable in SERVERS.items():
     if os.environ.get(_variable):
-        for _case in (Messages, Jobs) if _name == "Mariadb" else (Messages, Workers, Jobs):  # whose DDL is slow
+        for _case in (Messages, Jobs, Copy) if _name == "Mariadb" else (Messages, Workers, Jobs, Copy):  # whose DDL is slow
             _on_server = type(f"{_case.__name__}On{_name}", (_case,), {"server": _variable})
             globals()[_on_server.__name__] = _on_server
 

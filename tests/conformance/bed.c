@@ -6,6 +6,11 @@ static const engine *current;
 wp_config *bed_config(bed *b, const char *const *options)
 {
     wp_config *config = wpt_config(b->clock, options);
+    bool timed = !b->engine->starts_slowly;
+    for (size_t i = 0; options && options[i]; i += 2)
+        timed = timed || strcmp(options[i], "store.response_timeout_ms") == 0;
+    if (!timed)
+        WPT_OK(wp_config_set(config, "store.response_timeout_ms", "120000", WPT_ERR));
     WPT_OK(wp_config_set(config, "store.url", b->url, WPT_ERR));
     if (b->engine->schema)
         WPT_OK(wp_config_set(config, "store.schema", b->engine->schema, WPT_ERR));
@@ -91,11 +96,24 @@ int64_t bed_number(bed *b, const char *sql)
     return b->engine->number(b->app, sql);
 }
 
+int bed_times(const bed *b, int many)
+{
+    return b->engine->again ? many / 5 : many;
+}
+
 void bed_is_hidden(bed *b, const wp_id *id)
 {
     wp_outbox_info *info = NULL;
     WPT_STATUS(wp_outbox_get(&info, b->store, id, WPT_ERR),
                b->engine->writer_blocks_readers ? WP_E_UNAVAILABLE : WP_E_NOT_FOUND);
+}
+
+void bed_needs_locks(bed *b)
+{
+    if (b->engine->heeds_locks && !b->engine->heeds_locks(b->url)) {
+        print_message("skipped: this server heeds no lock hints\n");
+        skip();
+    }
 }
 
 void bed_has_no(bed *b, const wp_id *id)
@@ -110,15 +128,7 @@ static const bool checked = true;
 static const bool checked = false;
 #endif
 
-/* What tests need of an engine. */
-typedef enum needs { OUTBOX, MESSAGES, ALL } needs;
-
-static bool has(const engine *e, needs wanted)
-{
-    return e->outbox_alone ? wanted == OUTBOX : e->messages_alone ? wanted <= MESSAGES : true;
-}
-
-static int run_on(const struct CMUnitTest *tests, size_t count, needs wanted)
+int bed_run(const struct CMUnitTest *tests, size_t count)
 {
     const char *only = getenv("WAYPOST_TEST_ENGINE");
     bool known = !only; /* else it is a name that none has */
@@ -130,26 +140,11 @@ static int run_on(const struct CMUnitTest *tests, size_t count, needs wanted)
         known = true;
         if (checked && engines[i]->unchecked)
             continue;
-        if (!has(engines[i], wanted) || (engines[i]->is_there && !engines[i]->is_there()))
+        if (engines[i]->is_there && !engines[i]->is_there())
             continue;
         current = engines[i];
         print_message("# %s\n", current->name);
         failed += _cmocka_run_group_tests(current->name, tests, count, NULL, NULL);
     }
     return failed + !known;
-}
-
-int bed_run(const struct CMUnitTest *tests, size_t count)
-{
-    return run_on(tests, count, ALL);
-}
-
-int bed_run_messages(const struct CMUnitTest *tests, size_t count)
-{
-    return run_on(tests, count, MESSAGES);
-}
-
-int bed_run_outbox(const struct CMUnitTest *tests, size_t count)
-{
-    return run_on(tests, count, OUTBOX);
 }

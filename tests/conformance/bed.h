@@ -17,6 +17,13 @@ typedef struct engine {
     const char *inbox;
     /* Whether its server is there; it says so if not. NULL: it is. */
     bool (*is_there)(void);
+    /* Whether it can read texts with escapes in JSON; it says so if not. NULL: it can. */
+    bool (*reads_json)(void);
+    /* Whether it has stricter levels of isolation, and heeds lock hints; it says so if not. NULL: it does. */
+    bool (*takes_levels)(void);
+    bool (*heeds_locks)(const char *url);
+    /* Whether it knows how many bytes a text has in UTF-8; else its lists tell UTF-16 units. NULL: it does. */
+    bool (*counts_bytes)(void);
     /* Write the URL of a database of its own, named `name`, to `out`. It is not there yet. */
     void (*url)(char *out, size_t size, const wpt_dir *dir, const char *name);
     /* Make that database, with nothing but the app's table mine (n INTEGER), or give the URL of another
@@ -41,19 +48,24 @@ typedef struct engine {
     int64_t (*number)(app *a, const char *sql);
     /* How the app says these. */
     const char *begin, *commit, *rollback, *savepoint, *rollback_to;
+    const char
+        *dead_letters;  /* the view, with the seeds' names of columns; NULL: as the others do */
     const char *orders; /* makes the app's table if it is not there; NULL: as the others do */
     /* SQL: counts everything that was created; the outbox tables called %Q (schema) and %Q (table); what
      * else there is beside orders and the schema %Q; the quoted name of the journal in schema %w. */
     const char *count_objects, *count_outbox, *count_others, *journal;
     /* Quirks. */
-    bool made_first;         /* the database must be made before the schema is deployed */
-    bool due_stays;          /* what was due stays so if the clock is set back */
-    bool messages_alone;     /* of the queues: only what bed_run_messages() runs */
-    bool outbox_alone;       /* of the queues: only what bed_run_outbox() runs */
+    bool made_first; /* the database must be made before the schema is deployed */
+    bool due_stays;  /* what was due stays so if the clock is set back */
+    bool
+        starts_slowly; /* the first statements of a connection may take longer than the usual timeout */
     bool isolates_first;     /* SET TRANSACTION comes before the transaction */
     bool inbox_is_read_anew; /* also by transactions that began before; else they must begin anew */
+    bool
+        again; /* of an engine and a driver that another one has, too: long tests are short here, see bed_times() */
     bool unchecked; /* not run under sanitizers, to save time: fault.odbc runs its driver */
     bool hides_transactions;    /* a lent connection does not tell whether one is open */
+    bool deaf;                  /* signals are lost on the way to a worker */
     bool opens_new;             /* each store that opens the URL gets a new database */
     bool one_writer;            /* while the app's transaction has written, others cannot write */
     bool writer_blocks_readers; /* nor read: that is WP_E_UNAVAILABLE */
@@ -85,18 +97,18 @@ wp_config *bed_config(bed *b, const char *const *options);
 /* The app runs a statement on its connection. */
 void bed_exec(bed *b, const char *sql);
 int64_t bed_number(bed *b, const char *sql);
+/* How often to do what is done `many` times: a fifth of it on a bed whose engine has another one. */
+int bed_times(const bed *b, int many);
 /* The message cannot be seen from outside the app's transaction. */
 void bed_is_hidden(bed *b, const wp_id *id);
+/* Skip this test where lock hints mean nothing. */
+void bed_needs_locks(bed *b);
 /* The message is not there. */
 void bed_has_no(bed *b, const wp_id *id);
 
-/* Run the tests on each engine; the count of failures. While one works on them: WAYPOST_TEST_ENGINE names
- * the only engine, WAYPOST_TEST_FILTER is a pattern (* and ?) for the names of tests. */
+/* Run the tests on each engine; the count of failures. While one works on them: WAYPOST_TEST_ENGINE names the only
+ * engine, WAYPOST_TEST_FILTER is a pattern (* and ?) for the names of tests. */
 int bed_run(const struct CMUnitTest *tests, size_t count);
-/* The same for tests that need no leases and joins. */
-int bed_run_messages(const struct CMUnitTest *tests, size_t count);
-/* The same for tests that need only the outbox. */
-int bed_run_outbox(const struct CMUnitTest *tests, size_t count);
 #define BED_TEST(test) cmocka_unit_test_setup_teardown(test, bed_setup, bed_teardown)
 
 #endif

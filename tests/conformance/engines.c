@@ -132,19 +132,22 @@ static void use_rollback_journal(const char *url)
 
 static const engine sqlite_file = {.name = "sqlite, a file", .url = file_url, SQLITE_APP};
 
-static const engine sqlite_memory = {.name = "sqlite, in memory",
+static const engine sqlite_memory = {.again = true,
+                                     .name = "sqlite, in memory",
                                      .url = memory_url,
                                      SQLITE_APP,
                                      .opens_new = true,
                                      .writer_blocks_readers = true};
 
-static const engine sqlite_journal = {.unchecked = true,
+static const engine sqlite_journal = {.again = true,
+                                      .unchecked = true,
                                       .name = "sqlite, a file with a rollback journal",
                                       .url = file_url,
                                       .deployed = use_rollback_journal,
                                       SQLITE_APP};
 
-static const engine sqlite_hostile = {.unchecked = true,
+static const engine sqlite_hostile = {.again = true,
+                                      .unchecked = true,
                                       .name = "sqlite, a file with hostile names",
                                       .schema = "a\"b; DROP TABLE orders; -- ''[`Ünï%s",
                                       .outbox = "\"; out box\\ 😀] {outbox} :id ?1",
@@ -266,7 +269,8 @@ static const engine pg = {.name = "postgresql, libpq, as a role with few rights"
                           .open = pg_open_unlimited,
                           PG_APP};
 
-static const engine pg_hostile = {.unchecked = true,
+static const engine pg_hostile = {.again = true,
+                                  .unchecked = true,
                                   .name = "postgresql, libpq, with hostile names",
                                   .schema = "a\"b; DROP TABLE orders; -- ''[`Ünï%s$$",
                                   .outbox = "\"; out box\\ 😀] {outbox} :id ?1",
@@ -276,8 +280,10 @@ static const engine pg_hostile = {.unchecked = true,
                                   .open = pg_open,
                                   PG_APP};
 
-static const engine pg_bouncer = {.unchecked = true,
+static const engine pg_bouncer = {.again = true,
+                                  .unchecked = true,
                                   .name = "postgresql, libpq, through pgbouncer",
+                                  .deaf = true,
                                   .url = pgbouncer_url,
                                   .make = pgbouncer_make,
                                   .open = pg_open,
@@ -428,8 +434,7 @@ static app *maria_open_unlimited(wp_store *store, bool patient)
     .count_outbox = MARIA_TABLES " AND table_name = CONCAT(%Q, '_', %Q)",                          \
     .count_others = MARIA_TABLES " AND table_name NOT IN ('orders', 'mine')"                       \
                                  " AND INSTR(table_name, CONCAT(%Q, '_')) <> 1",                   \
-    .journal = "\"%w_migration\"", .messages_alone = true, .isolates_first = true,                 \
-    .inbox_is_read_anew = true
+    .journal = "\"%w_migration\"", .isolates_first = true, .inbox_is_read_anew = true
 
 /* fault.mariadb runs the driver under sanitizers. */
 static const engine maria = {.unchecked = true,
@@ -439,7 +444,8 @@ static const engine maria = {.unchecked = true,
                              .open = maria_open_unlimited,
                              MARIA_APP};
 
-static const engine maria_hostile = {.unchecked = true,
+static const engine maria_hostile = {.again = true,
+                                     .unchecked = true,
                                      .name = "mariadb, odbc, with hostile names",
                                      .schema = "a`b; DROP -- '\"Ün%s",
                                      .outbox = "`; out\\ ] {outbox} ?1",
@@ -485,23 +491,28 @@ static app *mssql_open(wp_store *store, bool patient)
 #define MSSQL_TABLES                                                                               \
     "SELECT count(*) FROM sys.tables AS t JOIN sys.schemas AS s ON s.schema_id = t.schema_id"
 #define MSSQL_APP                                                                                  \
-    .url = mssql_url, .make = mssql_make, .release = wpt_mssql_release, .made_first = true,        \
-    .number_at = mssql_number_at, .open = mssql_open, .close = odbc_close, .lend = odbc_lend,      \
-    .exec = odbc_exec, .number = odbc_number, .hides_transactions = true,                          \
-    .begin = "BEGIN TRANSACTION", .commit = "COMMIT TRANSACTION",                                  \
-    .rollback = "ROLLBACK TRANSACTION", .savepoint = "SAVE TRANSACTION s",                         \
-    .rollback_to = "ROLLBACK TRANSACTION s", .keep = wpt_mssql_keep,                               \
+    .reads_json = wpt_mssql_reads_json, .counts_bytes = wpt_mssql_counts_bytes,                    \
+    .takes_levels = wpt_mssql_takes_levels, .heeds_locks = wpt_mssql_heeds_locks,                  \
+    .dead_letters = "DeadLetters", .url = mssql_url, .make = mssql_make,                           \
+    .release = wpt_mssql_release, .made_first = true, .number_at = mssql_number_at,                \
+    .open = mssql_open, .close = odbc_close, .lend = odbc_lend, .exec = odbc_exec,                 \
+    .number = odbc_number, .hides_transactions = true, .begin = "BEGIN TRANSACTION",               \
+    .commit = "COMMIT TRANSACTION", .rollback = "ROLLBACK TRANSACTION",                            \
+    .savepoint = "SAVE TRANSACTION s", .rollback_to = "ROLLBACK TRANSACTION s",                    \
+    .keep = wpt_mssql_keep,                                                                        \
     .orders = "IF OBJECT_ID('dbo.orders') IS NULL CREATE TABLE orders (n INTEGER)",                \
     .count_objects = "SELECT (SELECT count(*) FROM sys.tables) + (SELECT count(*) FROM "           \
                      "sys.procedures)",                                                            \
     .count_outbox = MSSQL_TABLES " WHERE s.name = %Q AND t.name = %Q",                             \
     .count_others = MSSQL_TABLES " WHERE t.name NOT IN ('orders', 'mine') AND s.name <> %Q",       \
-    .journal = "\"%w\".\"migration\"", .outbox_alone = true, .isolates_first = true
+    .journal = "\"%w\".\"migration\"", .starts_slowly = true, .isolates_first = true,              \
+    .inbox_is_read_anew = true
 
 static const engine mssql = {
     .unchecked = true, .is_there = wpt_mssql_is_there, .name = "sqlserver, odbc", MSSQL_APP};
 
-static const engine mssql_hostile = {.unchecked = true,
+static const engine mssql_hostile = {.again = true,
+                                     .unchecked = true,
                                      .is_there = wpt_mssql_takes_brackets,
                                      .name = "sqlserver, odbc, with hostile names",
                                      .schema = "a]b; DROP -- '\"%s",

@@ -845,5 +845,5 @@ int main(void)
         BED_TEST(test_claim__many_threads__each_message_once),
         BED_TEST(test_enqueue_many__same_keys_in_any_order_while_others_ack__no_error),
     };
-    return bed_run_outbox(tests, WPT_COUNT(tests));
+    return bed_run(tests, WPT_COUNT(tests));
 }

@@ -276,5 +276,5 @@ int main(void)
         BED_TEST(test_health__handlers_that_never_end_while_messages_wait__is_degraded),
         BED_TEST(test_health__a_job_is_due_and_nobody_makes_its_run__is_overdue),
     };
-    return bed_run_messages(tests, WPT_COUNT(tests));
+    return bed_run(tests, WPT_COUNT(tests));
 }

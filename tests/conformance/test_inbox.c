@@ -824,6 +824,24 @@ static void test_ops__made_for_a_host__begin_with_a_statement_and_store_nothing(
     ib_is_unknown(b->store, "src", "1");
 }
 
+/* It has neither topic nor payload. */
+static void test_edit__of_a_dead_one_that_was_only_seen__gives_it_a_payload(void **state)
+{
+    bed *b = *state;
+    wp_inbox_key *key = ib_key("src", "seen");
+    wp_outbox_info *info = NULL;
+    wp_id id;
+    int edited = 0;
+    assert_int_equal(ib_check(b->store, NULL, "src", "seen"), WP_INBOX_NEW);
+    WPT_OK(wp_inbox_mark_dead(b->store, NULL, key, "poison", WPT_ERR));
+    WPT_OK(wp_inbox_get(&info, b->store, key, WPT_ERR));
+    id = *wp_received_id(wp_outbox_info_message(info));
+    wp_outbox_info_free(info);
+    WPT_OK(wp_dead_edit(&edited, b->store, WP_SOURCE_INBOX, &id, "x", 1, NULL, WPT_ERR));
+    assert_int_equal(edited, 1);
+    wp_inbox_key_free(key);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -861,6 +879,7 @@ int main(void)
         BED_TEST(test_once__without_a_transaction__is_refused_where_it_can_be_told),
         BED_TEST(test_schema__deployed_again__keeps_the_inbox_as_it_is),
         BED_TEST(test_ops__made_for_a_host__begin_with_a_statement_and_store_nothing),
+        BED_TEST(test_edit__of_a_dead_one_that_was_only_seen__gives_it_a_payload),
     };
-    return bed_run_messages(tests, WPT_COUNT(tests));
+    return bed_run(tests, WPT_COUNT(tests));
 }

@@ -447,7 +447,7 @@ static void test_inbox__random_history__agrees_with_the_model(void **state)
     bed_reopen(h->bed, WPT_OPTIONS("worker.max_attempts", "4", "worker.backoff_jitter", "0",
                                    "store.sqlite_synchronous", "normal"));
     keys_new(h);
-    for (h->step = 0; h->step < STEPS; h->step++) {
+    for (h->step = 0; h->step < bed_times(h->bed, STEPS); h->step++) {
         one_step(h);
         compare(h, below(h, KEYS));
         for (size_t i = 0; h->step % 100 == 99 && i < KEYS; i++)
@@ -463,5 +463,5 @@ int main(void)
     const struct CMUnitTest tests[] = {
         BED_TEST(test_inbox__random_history__agrees_with_the_model),
     };
-    return bed_run_messages(tests, WPT_COUNT(tests));
+    return bed_run(tests, WPT_COUNT(tests));
 }

@@ -5,6 +5,7 @@
 #include <waypost/dead.h>
 
 #include "bed.h"
+#include "db/store.h"
 
 /* 2027-01-15T08:00:00Z is where the clock begins: a whole hour. */
 enum { MINUTE_MS = 60000, HOUR_MS = 3600000 };
@@ -157,6 +158,29 @@ static void test_put__new_and_changed__one_job_a_name_and_nothing_for_the_past(v
     wp_jobs_free(jobs);
 }
 
+/* The expression stays as it is: the same time of another day begins now. */
+/* proves: JOB-014 */
+static void test_put__zone_alone_is_changed__from_now_on_in_that_zone(void **state)
+{
+    bed *b = *state;
+    wp_job *job = job_of("j", "0 3 * * *");
+    put(b, job);
+    assert_int_equal(next_of(b, "j"), 19 * 60 * MINUTE_US); /* it is 08:00 UTC */
+    job = job_of("j", NULL);
+    WPT_OK(wp_job_set_schedule(job, "0 3 * * *", "Europe/Vienna", WPT_ERR));
+    put(b, job);
+    assert_int_equal(next_of(b, "j"), 18 * 60 * MINUTE_US);
+    job = job_of("j", NULL);
+    WPT_OK(wp_job_set_schedule(job, "0 3 * * *", "America/New_York", WPT_ERR));
+    put(b, job);
+    assert_int_equal(next_of(b, "j"), 24 * 60 * MINUTE_US); /* 03:00 there is now: tomorrow */
+    job = job_of("j", NULL);
+    WPT_OK(wp_job_set_schedule(job, "0 3 * * *", "Asia/Tokyo", WPT_ERR));
+    put(b, job);
+    assert_int_equal(next_of(b, "j"), 10 * 60 * MINUTE_US);
+    assert_int_equal(schedule(b->store), 0); /* nothing is made up for */
+}
+
 /* scenario: RUN-001 */
 /* proves: JOB-001 */
 static void test_put__malformed__is_refused_and_changes_nothing(void **state)
@@ -218,6 +242,22 @@ static void test_delete__pending_and_running_runs__goes_with_the_former_alone(vo
     assert_int_equal(finish_all(b), 0);
     assert_int_equal(last_status(b, "j"), WP_RUN_CANCELLED);
     assert_int_equal(schedule(b->store), 0);
+}
+
+/* proves: JOB-002 */
+static void test_delete__while_a_run_is_running__lets_it_finish(void **state)
+{
+    bed *b = *state;
+    const wp_id owner = wpt_owner(1);
+    wp_id running;
+    size_t changed = 0;
+    put(b, job_of("j", "@hourly"));
+    WPT_OK(wp_job_trigger(&running, b->store, "j", WPT_ERR));
+    wp_claim_free(claim_runs(b, 1));
+    WPT_OK(wp_job_delete(NULL, b->store, "j", WPT_ERR));
+    WPT_OK(wp_job_run_ack(&changed, b->store, NULL, &owner, &running, NULL, 1, "w", WPT_ERR));
+    assert_int_equal(changed, 1);
+    assert_int_equal(last_status(b, "j"), WP_RUN_SUCCEEDED);
 }
 
 /* scenario: RUN-004 */
@@ -737,7 +777,7 @@ static void test_schedule__ten_schedulers_with_clocks_that_differ__the_planned_r
         s[i].gate = &gate;
         config = bed_config(b, WPT_OPTIONS("store.pool_size", "1"));
         WPT_OK(wp_config_set_clock(config, s[i].clock, WPT_ERR));
-        wpt_log_attach(&log, config, "error");
+        wpt_log_attach(&log, config, "info"); /* who loses a race says nothing of it */
         WPT_OK(wp_store_open(&s[i].store, config, WPT_ERR));
         wp_config_free(config);
         WPT_OK(wp__thread_start(&s[i].thread, "scheduler", scheduler_main, &s[i], WPT_ERR));
@@ -760,13 +800,129 @@ static void test_schedule__ten_schedulers_with_clocks_that_differ__the_planned_r
         dues[planned++] = at * WPT_SECOND_US;
     assert_true(made <= planned);
     dues_are(b, "j", dues, planned);
-    assert_int_equal(wpt_log_count(&log, "", "", ""), 0);
+    assert_int_equal(wpt_log_count(&log, "", "job", NULL), 0);
     for (int i = 0; i < SCHEDULERS; i++) {
         wp_store_close(s[i].store);
         wp_clock_free(s[i].clock);
     }
     wpt_log_fini(&log);
     wpt_gate_fini(&gate);
+}
+
+/* ---- programs that start at once ------------------------------------------------------------ */
+
+enum { STARTERS = 4, MANY_JOBS = 500 };
+
+typedef struct starter {
+    wp_store *store;
+    wp__thread thread;
+    const char *registrar;
+    const char *expression;
+    int first; /* of its jobs; then it goes round */
+    int count;
+    int times;
+    wp_status st;
+} starter;
+
+static void *starter_main(void *arg)
+{
+    starter *s = arg;
+    wp_job *jobs[MANY_JOBS];
+    for (int i = 0; i < s->count; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "job %d", (s->first + i) % s->count);
+        jobs[i] = job_of(name, s->expression);
+    }
+    for (int i = 0; i < s->times && s->st == WP_OK; i++)
+        s->st = wp_job_register(s->store, s->registrar, (const wp_job *const *)jobs,
+                                (size_t)s->count, WPT_ERR);
+    for (int i = 0; i < s->count; i++)
+        wp_job_free(jobs[i]);
+    return NULL;
+}
+
+/* Each with a store of its own, as processes have. */
+static void start_all(bed *b, starter *s, wpt_log *log)
+{
+    for (int i = 0; i < STARTERS; i++) {
+        wp_config *config = bed_config(b, WPT_OPTIONS("store.pool_size", "1"));
+        wpt_log_attach(log, config, "warning");
+        if (b->engine->opens_new)
+            s[i].store = wp_store_ref(b->store);
+        else
+            WPT_OK(wp_store_open(&s[i].store, config, WPT_ERR));
+        wp_config_free(config);
+    }
+    for (int i = 0; i < STARTERS; i++)
+        WPT_OK(wp__thread_start(&s[i].thread, "starter", starter_main, &s[i], WPT_ERR));
+    for (int i = 0; i < STARTERS; i++) {
+        wp__thread_join(&s[i].thread);
+        WPT_STATUS(s[i].st, WP_OK);
+        wp_store_close(s[i].store);
+    }
+}
+
+/* proves: JOB-001, JOB-004 */
+static void test_register__500_jobs_by_four_processes_at_once__each_is_there_once(void **state)
+{
+    bed *b = *state;
+    starter s[STARTERS] = {{0}};
+    wp_jobs *all = NULL;
+    wpt_log log;
+    wpt_log_init(&log);
+    for (int i = 0; i < STARTERS; i++)
+        s[i] = (starter){.registrar = "app",
+                         .expression = "0 * * * *",
+                         .first = i * MANY_JOBS / STARTERS,
+                         .count = MANY_JOBS,
+                         .times = 1};
+    start_all(b, s, &log);
+    WPT_OK(wp_job_list(&all, b->store, NULL, 1000, WPT_ERR));
+    assert_int_equal(wp_jobs_count(all), MANY_JOBS);
+    for (size_t i = 0; i < MANY_JOBS; i++) {
+        const wp_job_info *info = wp_jobs_at(all, i);
+        assert_true(wp_job_info_enabled(info));
+        assert_string_equal(wp_job_info_registrar(info), "app");
+        assert_int_equal(wp_job_info_next_due_us(info) - WPT_START_US, 60 * MINUTE_US);
+    }
+    wp_jobs_free(all);
+    assert_int_equal(wpt_log_count(&log, "", "", ""), 0);
+    wpt_log_fini(&log);
+}
+
+/* Two versions of two programs take a job from each other: whoever was last has it whole, and it is never
+ * made twice, nor fires for the past. */
+/* proves: JOB-001, JOB-014 */
+static void test_register__one_job_by_two_programs_again_and_again__is_of_the_last(void **state)
+{
+    bed *b = *state;
+    starter s[STARTERS] = {{0}};
+    wp_jobs *jobs;
+    const wp_job_info *info;
+    bool hourly;
+    wpt_log log;
+    wpt_log_init(&log);
+    wpt_advance_ms(b->clock, 90 * MINUTE_MS);
+    for (int i = 0; i < STARTERS; i++)
+        s[i] = (starter){.registrar = i % 2 ? "one" : "two",
+                         .expression = i % 2 ? "@hourly" : "@daily",
+                         .count = 1,
+                         .times = 25};
+    start_all(b, s, &log);
+    assert_int_equal(schedule(b->store), 0);
+    jobs = get(b, "job 0");
+    info = wp_jobs_at(jobs, 0);
+    hourly = strcmp(wp_job_info_registrar(info), "one") == 0;
+    assert_string_equal(wp_job_info_expression(info), hourly ? "@hourly" : "@daily");
+    assert_true(wp_job_info_enabled(info));
+    assert_int_equal(next_of(b, "job 0"), (hourly ? 120 : 16 * 60) * MINUTE_US);
+    wp_jobs_free(jobs);
+    WPT_OK(wp_job_list(&jobs, b->store, NULL, 9, WPT_ERR));
+    assert_int_equal(wp_jobs_count(jobs), 1);
+    wp_jobs_free(jobs);
+    if (!b->engine->opens_new)
+        assert_true(wpt_log_count(&log, "warning", "taken from another program", "") > 0);
+    wpt_log_fini(&log);
 }
 
 /* ---- in the app's transaction --------------------------------------------------------------- */
@@ -878,6 +1034,24 @@ static void test_purge__old_runs__go_and_others_stay(void **state)
     assert_int_equal(purged, 1);
     assert_int_equal(finish_all(b), 1);
     WPT_STATUS(wp_job_run_purge(&purged, b->store, -1, WPT_ERR), WP_E_RANGE);
+}
+
+/* They are deleted page by page. */
+/* proves: JOB-016 */
+static void test_purge__more_than_a_page__deletes_all(void **state)
+{
+    enum { RUNS = 1001 };
+    bed *b = *state;
+    size_t purged = 0;
+    if (b->engine->unchecked)
+        return; /* it is there for its names */
+    put(b, job_of("j", "@daily"));
+    for (int i = 0; i < RUNS; i++)
+        WPT_OK(wp_job_trigger(NULL, b->store, "j", WPT_ERR));
+    assert_int_equal(finish_all(b), RUNS);
+    WPT_OK(wp_job_run_purge(&purged, b->store, 0, WPT_ERR));
+    assert_int_equal(purged, RUNS);
+    assert_int_equal(run_count(b, "j"), 0);
 }
 
 /* scenario: RUN-010 */
@@ -1019,6 +1193,49 @@ static void test_cancel__of_a_run_whose_holder_died__ends_it_as_cancelled(void *
     claim = claim_runs(b, 1);
     assert_true(wpt_claim_is(claim, &id, 1));
     wp_claim_free(claim);
+}
+
+/* scenario: RUN-012 */
+/* proves: JOB-005, BND-002 */
+static void test_get__as_an_operation__finds_what_the_apps_transaction_sees(void **state)
+{
+    bed *b = *state;
+    wp_op *op = NULL;
+    wp_jobs *found = NULL, *same = NULL;
+    wp_job *job = job_of("j", "@daily");
+    WPT_OK(wp_job_set_retry(job, 3, 4, 5, WPT_ERR));
+    bed_exec(b, b->engine->begin);
+    WPT_OK(wp_job_put_in(b->store, b->conn, job, WPT_ERR));
+    for (int i = 0; i < 2; i++) { /* uncommitted, and rolled back */
+        WPT_OK(wp_job_get_op(&op, b->store, "j", WPT_ERR));
+        WPT_STATUS(wp_op_result_jobs(&found, op, WPT_ERR), WP_E_STATE);
+        WPT_STATUS(wp__store_run(b->store, b->conn, op, WPT_ERR), i ? WP_E_NOT_FOUND : WP_OK);
+        if (i) {
+            WPT_STATUS(wp_op_result_jobs(&found, op, WPT_ERR), WP_E_STATE);
+        } else {
+            WPT_OK(wp_op_result_jobs(&found, op, WPT_ERR));
+            WPT_OK(wp_op_result_jobs(&same, op, WPT_ERR)); /* a copy, which outlives it */
+            assert_int_equal(wp_op_result_count(op), 1);
+        }
+        wp_op_free(op);
+        if (!i)
+            bed_exec(b, b->engine->rollback);
+    }
+    for (int i = 0; i < 2; i++) {
+        const wp_job_info *info = wp_jobs_at(i ? same : found, 0);
+        assert_string_equal(wp_job_info_name(info), "j");
+        assert_string_equal(wp_job_info_expression(info), "@daily");
+        assert_null(wp_job_info_registrar(info));
+        assert_int_equal(wp_job_info_max_attempts(info), 3);
+        assert_int_equal(wp_job_info_last_status(info), WP_RUN_NONE);
+    }
+    wp_jobs_free(found);
+    wp_jobs_free(same);
+    WPT_STATUS(wp_job_get_op(&op, b->store, "", WPT_ERR), WP_E_ARGUMENT);
+    WPT_OK(wp_job_delete_op(&op, b->store, "j", WPT_ERR));
+    WPT_STATUS(wp_op_result_jobs(&found, op, WPT_ERR), WP_E_STATE);
+    wp_op_free(op);
+    wp_job_free(job);
 }
 
 /* ---- worker ------------------------------------------------------------------------------- */
@@ -1175,6 +1392,221 @@ static void test_worker__run_over_its_time__is_told_to_stop_and_timed_out(void *
     assert_int_equal(s.count, 1);
 }
 
+static wp_outcome fails_with(wp_delivery *delivery, void *user)
+{
+    const bool late = wp_received_attempt(wp_delivery_message(delivery)) > 0;
+    WPT_OK(
+        wp_delivery_finish(delivery, late ? WP_OUTCOME_REJECT : WP_OUTCOME_NONE, user, 0, WPT_ERR));
+    return WP_OUTCOME_DEFERRED;
+}
+
+/* What a handler says of its failure is its own: a service that did not answer in time is no timeout of the run. */
+/* proves: JOB-011 */
+static void test_worker__run_that_fails_with_the_word_timeout__has_failed(void **state)
+{
+    static const struct {
+        const char *reason, *told;
+    } cases[] = {{"timeout", "failed: timeout"},
+                 {"timeout: of the bank", "failed: timeout: of the bank"},
+                 {"cancelled: by the bank", "failed: cancelled: by the bank"},
+                 {"timeouts", "timeouts"}};
+    bed *b = *state;
+    for (size_t i = 0; i < WPT_COUNT(cases); i++) {
+        char name[] = "0";
+        wp_worker *worker = NULL;
+        wp_job_runs *runs = NULL;
+        wp_job *job;
+        name[0] = (char)('0' + i);
+        job = job_of(name, "@daily");
+        WPT_OK(wp_job_set_retry(job, 2, 0, 0, WPT_ERR));
+        WPT_OK(wp_worker_new(&worker, b->store, NULL, WPT_ERR));
+        WPT_OK(wp_worker_handle(worker, WP_SOURCE_JOB, "t", fails_with, (void *)cases[i].reason,
+                                NULL, WPT_ERR));
+        put(b, job);
+        WPT_OK(wp_job_trigger(NULL, b->store, name, WPT_ERR));
+        assert_int_equal(drain(worker), 1);
+        wpt_advance_ms(b->clock, MINUTE_MS);
+        assert_int_equal(drain(worker), 1);
+        WPT_OK(wp_job_run_list(&runs, b->store, name, NULL, 9, WPT_ERR));
+        assert_int_equal(wp_job_run_status(wp_job_runs_at(runs, 0)), WP_RUN_FAILED);
+        assert_string_equal(wp_job_run_error(wp_job_runs_at(runs, 0)), cases[i].told);
+        wp_job_runs_free(runs);
+        wp_worker_free(worker);
+    }
+}
+
+/* So that what is finished by now is written: worker.flush_ms. */
+static bool passed(bed *b, int64_t ms)
+{
+    wpt_advance_ms(b->clock, ms);
+    return true;
+}
+
+static wp_outcome done_late(wp_delivery *delivery, void *user)
+{
+    bed *b = user;
+    WPT_OK(wp_delivery_set_output(delivery, "half of it", 10, WPT_ERR));
+    wpt_advance_ms(b->clock, 5000);
+    return WP_OUTCOME_DONE;
+}
+
+/* Whoever returns when he is told to stop has not done his work: he gets no success for it. */
+/* proves: JOB-011 */
+static void test_worker__run_that_ends_well_after_its_time__has_failed_and_is_retried(void **state)
+{
+    bed *b = *state;
+    wp_worker *worker = NULL;
+    wp_job *job = job_of("j", "@daily");
+    wp_job_runs *runs = NULL;
+    wpt_log log;
+    reopen_with_log(b, &log, "{}");
+    WPT_OK(wp_worker_new(&worker, b->store, NULL, WPT_ERR));
+    WPT_OK(wp_worker_handle(worker, WP_SOURCE_JOB, "t", done_late, b, NULL, WPT_ERR));
+    WPT_OK(wp_job_set_timeout_ms(job, 5000, WPT_ERR));
+    WPT_OK(wp_job_set_retry(job, 2, 0, 0, WPT_ERR));
+    put(b, job);
+    WPT_OK(wp_job_trigger(NULL, b->store, "j", WPT_ERR));
+    assert_int_equal(drain(worker), 1);
+    assert_int_equal(last_status(b, "j"), WP_RUN_PENDING);
+    wpt_advance_ms(b->clock, MINUTE_MS);
+    assert_int_equal(drain(worker), 1);
+    WPT_OK(wp_job_run_list(&runs, b->store, "j", NULL, 9, WPT_ERR));
+    assert_int_equal(wp_job_runs_count(runs), 1);
+    assert_int_equal(wp_job_run_status(wp_job_runs_at(runs, 0)), WP_RUN_TIMED_OUT);
+    assert_int_equal(wp_job_run_attempt(wp_job_runs_at(runs, 0)), 2);
+    assert_string_equal(wp_job_run_output(wp_job_runs_at(runs, 0)), "half of it");
+    assert_string_equal(wp_job_run_error(wp_job_runs_at(runs, 0)),
+                        "timeout: the handler ended well, but too late");
+    assert_int_equal(wpt_log_count(&log, "error handler failed, will retry", "timeout", NULL), 1);
+    assert_int_equal(wp_worker_counter(worker, WP_COUNTER_ACKED), 0);
+    wp_job_runs_free(runs);
+    wp_worker_free(worker);
+    bed_reopen(b, WPT_OPTIONS(NULL, NULL));
+    wpt_log_fini(&log);
+}
+
+static wp_outcome completed_late(wp_delivery *delivery, void *user)
+{
+    bed *b = user;
+    bed_exec(b, b->engine->begin);
+    WPT_OK(wp_delivery_complete(delivery, b->conn, WPT_ERR));
+    bed_exec(b, b->engine->commit);
+    wpt_advance_ms(b->clock, 5000);
+    return WP_OUTCOME_DONE;
+}
+
+/* proves: JOB-011 */
+static void test_worker__run_completed_in_a_transaction__is_done_however_late(void **state)
+{
+    bed *b = *state;
+    wp_worker *worker = NULL;
+    wp_job *job = job_of("j", "@daily");
+    WPT_OK(wp_worker_new(&worker, b->store, NULL, WPT_ERR));
+    WPT_OK(wp_worker_handle(worker, WP_SOURCE_JOB, "t", completed_late, b, NULL, WPT_ERR));
+    WPT_OK(wp_job_set_timeout_ms(job, 5000, WPT_ERR));
+    put(b, job);
+    WPT_OK(wp_job_trigger(NULL, b->store, "j", WPT_ERR));
+    assert_int_equal(drain(worker), 1);
+    assert_int_equal(last_status(b, "j"), WP_RUN_SUCCEEDED);
+    wp_worker_free(worker);
+}
+
+/* Past its timeout it has failed, also when its worker is told only then that it is over. */
+/* proves: JOB-011 */
+static void test_delivery__done_after_the_time_of_its_run__is_told_that_it_failed(void **state)
+{
+    bed *b = *state;
+    wp_worker *worker = NULL;
+    wp_delivery *delivery = NULL;
+    wp_job *job = job_of("j", "@daily");
+    WPT_OK(wp_worker_new(&worker, b->store, NULL, WPT_ERR));
+    WPT_OK(wp_worker_handle(worker, WP_SOURCE_JOB, "t", NULL, NULL, NULL, WPT_ERR));
+    WPT_OK(wp_job_set_timeout_ms(job, 5000, WPT_ERR));
+    WPT_OK(wp_job_set_retry(job, 1, 0, 0, WPT_ERR));
+    put(b, job);
+    for (int i = 0; i < 2; i++) { /* at its edge */
+        WPT_OK(wp_job_trigger(NULL, b->store, "j", WPT_ERR));
+        WPT_OK(wp_worker_next(&delivery, worker, 60000, WPT_ERR));
+        wpt_advance_ms(b->clock, i ? 5000 : 4999);
+        WPT_OK(wp_delivery_finish(delivery, WP_OUTCOME_DONE, NULL, 0, WPT_ERR));
+        wpt_advance_ms(b->clock, 1000);
+        WPT_STATUS(wp_delivery_settle(delivery, 60000, WPT_ERR), i ? WP_E_LEASE_LOST : WP_OK);
+        wp_delivery_free(delivery);
+        assert_int_equal(last_status(b, "j"), i ? WP_RUN_TIMED_OUT : WP_RUN_SUCCEEDED);
+    }
+    WPT_OK(wp_worker_stop(NULL, worker, 60000, WPT_ERR));
+    wp_worker_free(worker);
+}
+
+static wp_outcome done_when_time_is_over(wp_delivery *delivery, void *user)
+{
+    atomic_int *told = user;
+    atomic_store(told, (int)WP_CANCEL_NONE);
+    while (wp_delivery_cancelled(delivery) != WP_CANCEL_TIMEOUT) {
+        atomic_store(told, (int)wp_delivery_cancelled(delivery));
+        wp__sleep_us(1000);
+    }
+    return WP_OUTCOME_DONE;
+}
+
+/* proves: JOB-011 */
+static void test_worker__run_that_is_cancelled_and_overruns__ends_as_cancelled(void **state)
+{
+    bed *b = *state;
+    atomic_int told = -1;
+    wp_worker *worker = NULL;
+    wp_job *job = job_of("j", "@daily");
+    wp_id id;
+    WPT_OK(wp_worker_new(&worker, b->store, NULL, WPT_ERR));
+    WPT_OK(
+        wp_worker_handle(worker, WP_SOURCE_JOB, "t", done_when_time_is_over, &told, NULL, WPT_ERR));
+    WPT_OK(wp_job_set_timeout_ms(job, 60000, WPT_ERR));
+    put(b, job);
+    WPT_OK(wp_job_trigger(&id, b->store, "j", WPT_ERR));
+    WPT_OK(wp_worker_start(worker, 1, WPT_ERR));
+    WPT_AWAIT(told == WP_CANCEL_NONE);
+    WPT_OK(wp_job_run_cancel(NULL, b->store, &id, WPT_ERR));
+    wpt_advance_ms(b->clock, 1000); /* worker.reap_ms */
+    WPT_AWAIT(told == WP_CANCEL_REQUESTED);
+    wpt_advance_ms(b->clock, 60000);
+    WPT_AWAIT(last_status(b, "j") == WP_RUN_CANCELLED);
+    WPT_OK(wp_worker_stop(NULL, worker, 60000, WPT_ERR));
+    wp_worker_free(worker);
+}
+
+/* Where a worker hears of changes it hears of a cancel, too; elsewhere it asks now and then. */
+/* proves: JOB-008 */
+static void test_worker__run_cancelled_elsewhere__is_told_before_it_reaps(void **state)
+{
+    bed *b = *state;
+    const bool hears = wp__store_listens(b->store) ? !b->engine->deaf : b->engine->one_writer;
+    const char *reap_ms = hears ? "3600000" : "500";
+    seen s = {.answer = WP_OUTCOME_NONE, .wait = true};
+    wp_config *config = bed_config(b, NULL);
+    wp_store *operators = NULL; /* as in another process */
+    wp_worker *worker;
+    wp_id id;
+    bed_reopen(b, WPT_OPTIONS("worker.reap_ms", reap_ms));
+    if (b->engine->opens_new)
+        operators = wp_store_ref(b->store);
+    else
+        WPT_OK(wp_store_open(&operators, config, WPT_ERR));
+    wp_config_free(config);
+    worker = worker_of(b, &s);
+    put(b, job_of("j", "@daily"));
+    WPT_OK(wp_worker_start(worker, 1, WPT_ERR));
+    for (int i = 1; i <= 3; i++) {
+        WPT_OK(wp_job_trigger(&id, operators, "j", WPT_ERR));
+        WPT_AWAIT(passed(b, 10) && s.count == i);
+        WPT_OK(wp_job_run_cancel(NULL, operators, &id, WPT_ERR));
+        WPT_AWAIT(passed(b, 10) && last_status(b, "j") == WP_RUN_CANCELLED);
+        assert_int_equal(s.cancel, WP_CANCEL_REQUESTED);
+    }
+    WPT_OK(wp_worker_stop(NULL, worker, 60000, WPT_ERR));
+    wp_worker_free(worker);
+    wp_store_close(operators);
+}
+
 /* A worker with a run of "own", whose job has a timeout, and one of "other", whose job has none: told to
  * stop after the worker's. */
 static void runs_for(bed *b, const char *name, int64_t ms, int64_t timeout_ms)
@@ -1268,13 +1700,6 @@ static wp_outcome ignore_or_count(wp_delivery *delivery, void *user)
     return WP_OUTCOME_DONE;
 }
 
-/* So that what is finished by now is written: worker.flush_ms. */
-static bool passed(bed *b, int64_t ms)
-{
-    wpt_advance_ms(b->clock, ms);
-    return true;
-}
-
 /* proves: JOB-011 */
 static void test_worker__run_that_ignores_its_timeout__does_not_hold_up_others(void **state)
 {
@@ -1300,6 +1725,35 @@ static void test_worker__run_that_ignores_its_timeout__does_not_hold_up_others(v
     }
     assert_int_equal(wpt_gate_waiting(&s.gate), 1);
     wpt_gate_open(&s.gate, SIZE_MAX);
+    WPT_OK(wp_worker_stop(NULL, worker, 60000, WPT_ERR));
+    wp_worker_free(worker);
+    wpt_gate_fini(&s.gate);
+}
+
+/* Though its lease would be over again and again. */
+/* proves: JOB-009, JOB-015 */
+static void test_worker__long_run__is_renewed_and_never_taken(void **state)
+{
+    bed *b = *state;
+    stuck s = {.others = 0};
+    wp_worker *worker = NULL;
+    wpt_gate_init(&s.gate);
+    put(b, job_of("stuck", "@yearly"));
+    WPT_OK(wp_job_trigger(NULL, b->store, "stuck", WPT_ERR));
+    WPT_OK(wp_worker_new(&worker, b->store, NULL, WPT_ERR));
+    WPT_OK(wp_worker_handle(worker, WP_SOURCE_JOB, "t", ignore_or_count, &s, NULL, WPT_ERR));
+    WPT_OK(wp_worker_start(worker, 1, WPT_ERR));
+    WPT_AWAIT(wpt_gate_waiting(&s.gate) == 1);
+    for (int i = 1; i <= 4; i++) {
+        size_t reaped = 9;
+        wpt_advance_ms(b->clock, 200000); /* of 300 s */
+        WPT_AWAIT(wp_worker_counter(worker, WP_COUNTER_RENEWED) >= i);
+        WPT_OK(wp_job_run_reap(&reaped, b->store, WPT_ERR));
+        assert_int_equal(reaped, 0);
+    }
+    wpt_gate_open(&s.gate, SIZE_MAX);
+    WPT_AWAIT(last_status(b, "stuck") == WP_RUN_SUCCEEDED);
+    assert_int_equal(wp_worker_counter(worker, WP_COUNTER_CLAIMED), 1);
     WPT_OK(wp_worker_stop(NULL, worker, 60000, WPT_ERR));
     wp_worker_free(worker);
     wpt_gate_fini(&s.gate);
@@ -1513,8 +1967,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         BED_TEST(test_put__new_and_changed__one_job_a_name_and_nothing_for_the_past),
+        BED_TEST(test_put__zone_alone_is_changed__from_now_on_in_that_zone),
         BED_TEST(test_put__malformed__is_refused_and_changes_nothing),
         BED_TEST(test_delete__pending_and_running_runs__goes_with_the_former_alone),
+        BED_TEST(test_delete__while_a_run_is_running__lets_it_finish),
         BED_TEST(test_disable__holds_until_enabled__and_nothing_is_made_up_for),
         BED_TEST(test_register__again__updates_retires_and_loses_no_missed_run),
         BED_TEST(test_override__of_the_configuration__replaces_the_expression_if_it_is_valid),
@@ -1531,9 +1987,12 @@ int main(void)
         BED_TEST(test_schedule__after_the_clock_was_ahead__goes_on_from_now),
         BED_TEST(test_schedule__by_clocks_that_differ_a_little__leaves_the_job_alone),
         BED_TEST(test_schedule__ten_schedulers_with_clocks_that_differ__the_planned_runs),
+        BED_TEST(test_register__500_jobs_by_four_processes_at_once__each_is_there_once),
+        BED_TEST(test_register__one_job_by_two_programs_again_and_again__is_of_the_last),
         BED_TEST(test_lent__put_trigger_and_delete__count_with_the_apps_commit),
         BED_TEST(test_run__claim_and_what_ends_it__as_in_the_outbox),
         BED_TEST(test_purge__old_runs__go_and_others_stay),
+        BED_TEST(test_purge__more_than_a_page__deletes_all),
         BED_TEST(test_cancel__pending_run__ends_and_others_do_not),
         BED_TEST(test_run__abandoned_and_reaped__by_its_jobs_policy),
         BED_TEST(test_overlap__queue_behind_a_run_that_is_stuck__is_bounded),
@@ -1542,9 +2001,17 @@ int main(void)
         BED_TEST(test_worker__failing_run__is_retried_by_its_jobs_policy),
         BED_TEST(test_worker__meets_lost_runs__warns_and_runs_them_again),
         BED_TEST(test_worker__run_over_its_time__is_told_to_stop_and_timed_out),
+        BED_TEST(test_worker__run_that_ends_well_after_its_time__has_failed_and_is_retried),
+        BED_TEST(test_worker__run_that_fails_with_the_word_timeout__has_failed),
+        BED_TEST(test_worker__run_completed_in_a_transaction__is_done_however_late),
+        BED_TEST(test_delivery__done_after_the_time_of_its_run__is_told_that_it_failed),
+        BED_TEST(test_worker__run_that_is_cancelled_and_overruns__ends_as_cancelled),
+        BED_TEST(test_worker__run_cancelled_elsewhere__is_told_before_it_reaps),
+        BED_TEST(test_get__as_an_operation__finds_what_the_apps_transaction_sees),
         BED_TEST(test_worker__timeout_of_a_run__is_the_jobs_and_else_the_workers),
         BED_TEST(test_worker__claims_of_runs__last_as_long_as_a_worker_says_for_jobs),
         BED_TEST(test_worker__run_that_ignores_its_timeout__does_not_hold_up_others),
+        BED_TEST(test_worker__long_run__is_renewed_and_never_taken),
         BED_TEST(test_worker__with_many_topics__each_run_reaches_its_handler),
         BED_TEST(test_worker__run_that_is_cancelled__is_told_to_stop_and_not_tried_again),
         BED_TEST(test_worker__running__sleeps_until_the_job_is_due),
@@ -1552,5 +2019,5 @@ int main(void)
         BED_TEST(test_worker__very_many_jobs_are_due__handles_runs_before_all_are_made),
         BED_TEST(test_output__too_long_or_no_run__is_refused),
     };
-    return bed_run_messages(tests, WPT_COUNT(tests));
+    return bed_run(tests, WPT_COUNT(tests));
 }

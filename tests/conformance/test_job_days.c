@@ -297,5 +297,5 @@ int main(void)
     const struct CMUnitTest tests[] = {
         BED_TEST(test_days__clocks_that_differ_and_jump__exactly_the_planned_runs),
     };
-    return bed_run_messages(tests, WPT_COUNT(tests));
+    return bed_run(tests, WPT_COUNT(tests));
 }

@@ -421,11 +421,16 @@ static void test_count__more_members_than_expected__never_more_counted(void **st
 static void test_over__success__its_message_comes_whole_and_once(void **state)
 {
     bed *b = *state;
-    const wp_id join = start(b, NULL, a_join_with_next(1, 1));
     const wp_received *m;
     wp_join_info *info = NULL;
     wp_claim *claim;
-    wp_id id = send_to(b, NULL, &join, NULL);
+    wp_id join, id;
+    if (b->engine->reads_json && !b->engine->reads_json()) {
+        print_message("skipped: this server's OPENJSON leaves escapes in texts\n");
+        skip();
+    }
+    join = start(b, NULL, a_join_with_next(1, 1));
+    id = send_to(b, NULL, &join, NULL);
     claim_steps(b, 1);
     assert_int_equal(claim_count(b, "ok"), 0);
     wpt_advance_ms(b->clock, 1000);
@@ -759,5 +764,5 @@ int main(void)
         BED_TEST(test_worker__handles_all_members__and_what_comes_after_them),
         BED_TEST(test_worker__running__sees_to_continuations_deadlines_and_cleaning),
     };
-    return bed_run_messages(tests, WPT_COUNT(tests));
+    return bed_run(tests, WPT_COUNT(tests));
 }

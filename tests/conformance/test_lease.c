@@ -688,5 +688,5 @@ int main(void)
         BED_TEST(test_lead__lost__begins_anew_and_ends_as_its_work),
         BED_TEST(test_hold__wall_clock_jumps__loses_nothing),
     };
-    return bed_run_messages(tests, WPT_COUNT(tests));
+    return bed_run(tests, WPT_COUNT(tests));
 }

@@ -174,6 +174,46 @@ static void test_metrics__bad_arguments__are_refused_by_kind(void **state)
     wp_metrics_free(NULL);
 }
 
+static double desired(wp_worker *worker)
+{
+    wp_metrics *m = read_worker(worker);
+    const double value = sample(m, "waypost_scaling_desired_workers", NULL, NULL);
+    wp_metrics_free(m);
+    return value;
+}
+
+/* proves: SCL-001 */
+static void test_metrics__scaling__tells_how_many_workers_there_should_be(void **state)
+{
+    bed *b = *state;
+    wp_worker *worker =
+        worker_new(b, WPT_OPTIONS("scaling.min_instances", "1", "scaling.max_instances", "4",
+                                  "scaling.cooldown_ms", "60000", "scaling.interval_ms", "1000",
+                                  "worker.concurrency", "1", "worker.batch_size", "1"));
+    wp_delivery *delivery = NULL;
+    WPT_OK(wp_worker_handle(worker, WP_SOURCE_OUTBOX, "held", NULL, NULL, NULL, WPT_ERR));
+    assert_true(desired(worker) == -1);                                      /* it does not run */
+    WPT_STATUS(wp_worker_next(&delivery, worker, 0, WPT_ERR), WP_E_TIMEOUT); /* it runs now */
+    for (int i = 0; i < 50; i++)
+        (void)wpt_enqueue(b->store, "nobody's", "x");
+    assert_true(desired(worker) == 1);
+    wpt_advance_ms(b->clock, 1000);
+    assert_true(desired(worker) == 1); /* what others handle is not its */
+    wpt_advance_ms(b->clock, 999);
+    for (int i = 0; i < 50; i++)
+        (void)wpt_enqueue(b->store, "held", "x");
+    assert_true(desired(worker) == 1); /* not yet */
+    wpt_advance_ms(b->clock, 1);
+    assert_true(desired(worker) == 2); /* nothing is done: one more */
+    wpt_advance_ms(b->clock, 59999);
+    assert_true(desired(worker) == 2); /* it cools down */
+    wpt_advance_ms(b->clock, 1000);
+    assert_true(desired(worker) == 3);
+    WPT_OK(wp_worker_stop(NULL, worker, 60000, WPT_ERR));
+    assert_true(desired(worker) == -1);
+    wp_worker_free(worker);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -182,6 +222,7 @@ int main(void)
         BED_TEST(test_metrics__hostile_topics__are_escaped_and_read_back),
         BED_TEST(test_metrics__more_topics_than_series__the_rest_is_one),
         BED_TEST(test_metrics__bad_arguments__are_refused_by_kind),
+        BED_TEST(test_metrics__scaling__tells_how_many_workers_there_should_be),
     };
-    return bed_run_messages(tests, WPT_COUNT(tests));
+    return bed_run(tests, WPT_COUNT(tests));
 }

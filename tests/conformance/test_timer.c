@@ -657,5 +657,5 @@ int main(void)
         BED_TEST(test_worker__running__sleeps_until_the_timer_is_due),
         BED_TEST(test_timer__random_history__is_the_models),
     };
-    return bed_run_messages(tests, WPT_COUNT(tests));
+    return bed_run(tests, WPT_COUNT(tests));
 }

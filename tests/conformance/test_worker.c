@@ -1054,5 +1054,5 @@ int main(void)
         BED_TEST(test_worker__completed_and_answered_otherwise__the_commit_decides),
         BED_TEST(test_drain__due_and_later__handles_what_is_due_and_step_handles_one),
     };
-    return bed_run_outbox(tests, WPT_COUNT(tests));
+    return bed_run(tests, WPT_COUNT(tests));
 }

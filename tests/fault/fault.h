@@ -28,7 +28,7 @@
 #endif
 
 /* How long a condition is awaited before the test fails. Nothing depends on its being short. */
-enum { PATIENCE_MS = 60000 };
+enum { PATIENCE_MS = 180000 };
 
 /* For children, handlers and helpers, where cmocka's assertions cannot be used. */
 #define MUST(condition)                                                                            \

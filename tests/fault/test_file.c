@@ -405,7 +405,7 @@ static void test_locked__part_of_the_lease__worker_waits_and_keeps_it(void **sta
     gate g = {.entered = false};
     int64_t counters[11];
     /* the renewal is due at 60 % of the lease and waits for the lock */
-    run_while_locked(p, "worker.lease_ms=4000 worker.reap_ms=10", 2800, &g, counters);
+    run_while_locked(p, "worker.lease_ms=10000 worker.reap_ms=10", 6500, &g, counters);
     assert_int_equal(counters[WP_COUNTER_CLAIMED], 1);
     assert_int_equal(counters[WP_COUNTER_ACKED], 1);
     assert_int_equal(counters[WP_COUNTER_LEASES_LOST], 0);

@@ -274,7 +274,7 @@ static void test_keeper__its_connection_dies_or_hangs__connects_anew_and_renews(
     pg = wpt_pg_connect(url);
     MUST_OK(wp_lease_hold(&lease, NULL, store, WP_LEASE_EXCLUSIVE, "n", NULL, 10000, 0, &must_err));
     AWAIT(wp_lease_counter_read(store, WP_LEASE_COUNTER_RENEWED) >= 1);
-    wpt_pg_exec(pg, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    wpt_pg_exec(pg, "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity"
                     " WHERE datname = current_database() AND pid <> pg_backend_pid()");
     renewed = wp_lease_counter_read(store, WP_LEASE_COUNTER_RENEWED);
     AWAIT(wp_lease_counter_read(store, WP_LEASE_COUNTER_RENEWED) > renewed);

@@ -331,6 +331,7 @@ static bool may(SQLHDBC dbc, const char *sql)
 }
 
 /* sql/rights/mariadb.sql: the conformance suite runs with what it gives, and this is not in it. */
+/* proves: SDP-004, SEC-001 */
 static void test_rights__of_the_script__are_for_rows_alone(void **state)
 {
     static const char *const refused[] = {
@@ -436,6 +437,42 @@ static void test_claim__by_many_at_once__each_message_once(void **state)
     assert_int_equal(wpt_odbc_number(p->dbc, "SELECT COUNT(*) FROM infra_outbox_work"), 0);
 }
 
+/* ---- what arrives ------------------------------------------------------------------------- */
+
+static bool proceeds(place *p, SQLHDBC app, const char *message_id)
+{
+    wp_inbox_key *key = NULL;
+    wp_conn *conn = lend(p->store, app);
+    wp_inbox_state found = WP_INBOX_NEW;
+    int proceed = 0, mismatch = 0;
+    WPT_OK(wp_inbox_key_new(&key, "shop", message_id, WPT_ERR));
+    WPT_OK(wp_inbox_once(&proceed, &found, &mismatch, p->store, conn, key, WPT_ERR));
+    wp_inbox_key_free(key);
+    wp_conn_free(conn);
+    return proceed != 0;
+}
+
+/* A message that is known already is held alone: what is new beside it is not told to be in progress. */
+static void test_once__beside_a_known_message_of_an_open_transaction__proceeds(void **state)
+{
+    place *p = *state;
+    SQLHDBC one = wpt_mariadb_connect(p->url), other = wpt_mariadb_connect(p->url);
+    wpt_odbc_exec(one, "START TRANSACTION");
+    assert_true(proceeds(p, one, "5"));
+    wpt_odbc_exec(one, "COMMIT");
+    wpt_odbc_exec(one, "START TRANSACTION");
+    assert_false(proceeds(p, one, "5"));
+    wpt_odbc_exec(other, "START TRANSACTION");
+    assert_true(proceeds(p, other, "4"));
+    assert_true(proceeds(p, other, "6"));
+    assert_false(proceeds(p, other, "5")); /* its row is held */
+    wpt_odbc_exec(other, "COMMIT");
+    wpt_odbc_exec(one, "COMMIT");
+    assert_int_equal(wpt_odbc_number(p->dbc, "SELECT COUNT(*) FROM infra_inbox_finished"), 3);
+    wpt_odbc_close(one);
+    wpt_odbc_close(other);
+}
+
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -453,6 +490,7 @@ int main(void)
         TEST(test_finish__while_an_app_is_finishing__does_not_wait),
         TEST(test_call__cut_off_by_its_time_limit__leaves_no_transaction_open),
         TEST(test_claim__by_many_at_once__each_message_once),
+        TEST(test_once__beside_a_known_message_of_an_open_transaction__proceeds),
     };
     cmocka_set_test_filter(getenv("WAYPOST_TEST_FILTER"));
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -273,7 +273,7 @@ static void work_with_inbox(wp_store *store)
 
 /* A role that may read and change the tables' rows and take numbers from their sequences, and nothing else,
  * can do all of it. */
-/* proves: IBX-126 */
+/* proves: IBX-126, OBX-104 */
 static void test_rights__on_rows_alone__are_enough(void **state)
 {
     pg_place *p = *state;
@@ -307,6 +307,7 @@ static void test_rights__on_rows_alone__are_enough(void **state)
 }
 
 /* What docs/rights.md says of roles that do some things alone. */
+/* proves: SEC-001 */
 static void test_rights__of_the_calls_alone__are_enough_for_those(void **state)
 {
     static const char *const rights[] = {
@@ -473,12 +474,13 @@ static void test_listener__killed__listens_again(void **state)
         (void)fault_enqueue(other, "t", "1");
         AWAIT(wpt_gate_passed(&gate) == round);
         AWAIT(pg_number(p->db, PG_UNFINISHED) == 0);
-        AWAIT(pg_number(
-                  p->db,
-                  "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = "
-                  "current_database() AND query LIKE 'LISTEN %%' OR pid IN (SELECT pid FROM "
-                  "pg_stat_activity WHERE datname = current_database() AND application_name = "
-                  "'waypost')") > 0);
+        AWAIT(
+            pg_number(p->db,
+                      "SELECT count(pg_terminate_backend(pid, 60000)) FROM pg_stat_activity WHERE "
+                      "datname = "
+                      "current_database() AND query LIKE 'LISTEN %%' OR pid IN (SELECT pid FROM "
+                      "pg_stat_activity WHERE datname = current_database() AND application_name = "
+                      "'waypost')") > 0);
     }
     MUST_OK(wp_worker_stop(NULL, worker, PATIENCE_MS, &must_err));
     wp_worker_free(worker);

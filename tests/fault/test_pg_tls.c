@@ -50,7 +50,7 @@ static void works(const pg_place *p, const char *parameters)
     wp_store_close(store);
 }
 
-/* proves: IBX-128 */
+/* proves: IBX-128, OBX-107 */
 static void test_tls__asked_for_in_the_url__is_spoken_and_checked(void **state)
 {
     const pg_place *p = *state;

@@ -59,16 +59,25 @@ static void add_statements(const char *called, const wp__sql_names *names)
 {
     static const struct {
         wp_paramstyle style;
+        bool guarded;
         const char *name;
-    } styles[] = {{WP_PARAM_AT, "at"}, {WP_PARAM_QMARK, "qmark"}};
+    } styles[] = {{WP_PARAM_AT, false, "at"},
+                  {WP_PARAM_AT, true, "guarded"},
+                  {WP_PARAM_QMARK, false, "qmark"}};
     const wp__engine *engine = &wp__engine_sqlserver;
     wp__sql_set *set = NULL;
     wp_error *err = NULL;
     must(wp__sql_set_new(&set, engine->statements, names, &err), err);
     for (size_t s = 0; s < sizeof styles / sizeof styles[0]; s++) {
-        must(wp__sql_set_style(set, styles[s].style, &err), err);
+        must(styles[s].guarded ? wp__sql_set_guarded(set, styles[s].style, &err)
+                               : wp__sql_set_style(set, styles[s].style, &err),
+             err);
         for (int i = 0; i < WP__SQL_COUNT; i++) {
-            const wp__sql_text *text = wp__sql_get(set, (wp__sql_id)i, styles[s].style);
+            const wp__sql_text *text =
+                styles[s].guarded ? wp__sql_get_guarded(set, (wp__sql_id)i, styles[s].style)
+                                  : wp__sql_get(set, (wp__sql_id)i, styles[s].style);
+            if (styles[s].guarded && strncmp(wp__sql_id_name((wp__sql_id)i), "migration_", 10) == 0)
+                continue; /* no operation */
             if (engine->statements[i].text)
                 add("statement", wp__sql_id_name((wp__sql_id)i), called, styles[s].name, text->text,
                     params_of(text));
@@ -83,6 +92,7 @@ static void add_all(const char *called, wp__sql_names names)
     names.quote = engine->quote;
     names.schemas = engine->schemas;
     names.max_bytes = engine->name_max;
+    names.guard = engine->guard;
     add_scripts("migration", engine->migrations, *engine->migration_count, called, &names);
     add_scripts("routine", engine->routines, *engine->routine_count, called, &names);
     add_statements(called, &names);

@@ -46,10 +46,10 @@ void wpt_status(wp_status got, wp_status want, const char *call, const char *fil
 
 /* ---- waiting ------------------------------------------------------------------------------ */
 
-/* Wait until the expression is true, in real time; fails after a minute. */
+/* Wait until the expression is true, in real time; fails after three minutes. */
 #define WPT_AWAIT(condition)                                                                       \
     do {                                                                                           \
-        const int64_t give_up_ = wp__real_mono_us() + 60000000;                                    \
+        const int64_t give_up_ = wp__real_mono_us() + 180000000;                                   \
         while (!(condition))                                                                       \
             wpt_pause(give_up_, #condition, __FILE__, __LINE__);                                   \
     } while (0)

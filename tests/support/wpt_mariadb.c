@@ -46,9 +46,30 @@ static void on_server(const char *what, const char *name)
     wpt_odbc_close(dbc);
 }
 
+/* A test that has failed leaves its connections, in transactions that a DROP would wait for. */
+static void cut_off(const char *name)
+{
+    SQLHDBC dbc = wpt_odbc_connect(server() + strlen("odbc:"));
+    char sql[200];
+    int64_t id;
+    (void)snprintf(
+        sql, sizeof sql,
+        "SELECT COALESCE(MAX(id), 0) FROM information_schema.processlist WHERE db = '%.63s'", name);
+    for (int tries = 0; tries < 10000 && (id = wpt_odbc_number(dbc, sql)) != 0; tries++) {
+        SQLHSTMT statement = SQL_NULL_HSTMT;
+        char kill[64];
+        (void)snprintf(kill, sizeof kill, "KILL %lld", (long long)id);
+        assert_int_equal(SQLAllocHandle(SQL_HANDLE_STMT, dbc, &statement), SQL_SUCCESS);
+        (void)SQLExecDirect(statement, (SQLCHAR *)kill, SQL_NTS); /* it may be gone by now */
+        (void)SQLFreeHandle(SQL_HANDLE_STMT, statement);
+    }
+    wpt_odbc_close(dbc);
+}
+
 static void drop(size_t i)
 {
     wpt_odbc_close(made[i].dbc);
+    cut_off(made[i].name);
     on_server("DROP", made[i].name);
     made[i] = made[--made_count];
 }
@@ -84,18 +105,28 @@ static int64_t journals(SQLHDBC dbc)
     return sum;
 }
 
-/* Names and columns of all tables, how many routines and triggers there are, and the journal. */
+/* Names and columns of all tables, how many routines and triggers there are, and the journal; -1: the server has hung
+ * up, as it does once in some thousand times while others make and drop databases, and logs nothing. Routines are
+ * counted in mysql.proc, by its key: information_schema reads those of all databases. */
 static int64_t fingerprint(SQLHDBC dbc)
 {
-    return journals(dbc) +
-           wpt_odbc_number(dbc, "SELECT (SELECT COALESCE(SUM(CRC32(CONCAT(table_name, '.', "
-                                "column_name, column_type))), 0)"
-                                " FROM information_schema.columns WHERE table_schema = DATABASE()"
-                                " AND table_name NOT IN ('orders', 'mine'))"
-                                " + (SELECT COUNT(*) FROM information_schema.routines WHERE "
-                                "routine_schema = DATABASE())"
-                                " + (SELECT COUNT(*) FROM information_schema.triggers WHERE "
-                                "trigger_schema = DATABASE())");
+    static const char sql[] =
+        "SELECT (SELECT COALESCE(SUM(CRC32(CONCAT(table_name, '.', column_name, column_type))), 0)"
+        " FROM information_schema.columns WHERE table_schema = DATABASE()"
+        " AND table_name NOT IN ('orders', 'mine'))"
+        " + (SELECT COUNT(*) FROM mysql.proc WHERE db = DATABASE())"
+        " + (SELECT COUNT(*) FROM information_schema.triggers WHERE trigger_schema = DATABASE())";
+    SQLHSTMT statement = SQL_NULL_HSTMT;
+    SQLBIGINT sum = -1;
+    SQLLEN len;
+    if (SQLAllocHandle(SQL_HANDLE_STMT, dbc, &statement) != SQL_SUCCESS)
+        return -1;
+    if (!SQL_SUCCEEDED(SQLExecDirect(statement, (SQLCHAR *)(uintptr_t)sql, SQL_NTS)) ||
+        !SQL_SUCCEEDED(SQLFetch(statement)) ||
+        !SQL_SUCCEEDED(SQLGetData(statement, 1, SQL_C_SBIGINT, &sum, sizeof sum, &len)))
+        sum = -1;
+    (void)SQLFreeHandle(SQL_HANDLE_STMT, statement);
+    return sum < 0 ? -1 : sum + journals(dbc);
 }
 
 /* Delete all rows but the journal's. */
@@ -129,7 +160,7 @@ SQLHDBC wpt_mariadb_create(char *url, size_t size, const char *kept_for)
         d = &made[i];
         if (!d->idle)
             continue;
-        if (kept_for && d->kept_for && strcmp(d->kept_for, kept_for) == 0 &&
+        if (kept_for && d->kept_for && strcmp(d->kept_for, kept_for) == 0 && d->fingerprint >= 0 &&
             fingerprint(d->dbc) == d->fingerprint) {
             empty(d->dbc);
             d->idle = false;

@@ -47,6 +47,79 @@ bool wpt_mssql_takes_brackets(void)
     return takes == 1;
 }
 
+bool wpt_mssql_reads_json(void)
+{
+    static int reads = -1;
+    if (reads < 0) {
+        SQLHDBC dbc = wpt_odbc_connect(server());
+        reads = wpt_odbc_number(dbc, "SELECT COUNT(*) FROM OPENJSON(N'[\"a\\\"\"]') AS j"
+                                     " WHERE j.value = N'a\"'") == 1;
+        wpt_odbc_close(dbc);
+        if (!reads)
+            print_message("# SKIPPED: SQL Server with escapes in JSON. OPENJSON leaves them in\n");
+    }
+    return reads == 1;
+}
+
+/* Whether a batch is taken by the server. */
+static bool takes(const char *sql)
+{
+    SQLHDBC dbc = wpt_odbc_connect(server());
+    SQLHSTMT statement = SQL_NULL_HSTMT;
+    SQLRETURN rc;
+    assert_int_equal(SQLAllocHandle(SQL_HANDLE_STMT, dbc, &statement), SQL_SUCCESS);
+    rc = SQLExecDirect(statement, (SQLCHAR *)(uintptr_t)sql, SQL_NTS);
+    (void)SQLFreeHandle(SQL_HANDLE_STMT, statement);
+    wpt_odbc_close(dbc);
+    return SQL_SUCCEEDED(rc) || rc == SQL_NO_DATA;
+}
+
+bool wpt_mssql_takes_levels(void)
+{
+    static int found = -1;
+    if (found < 0) {
+        found = takes("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ");
+        if (!found)
+            print_message("# SKIPPED: SQL Server at REPEATABLE READ. It is not taken\n");
+    }
+    return found == 1;
+}
+
+bool wpt_mssql_heeds_locks(const char *url)
+{
+    static int found = -1;
+    if (found < 0) {
+        SQLHDBC writer = wpt_mssql_connect(url), reader = wpt_mssql_connect(url);
+        wpt_odbc_exec(writer, "INSERT INTO mine VALUES (-1)");
+        wpt_odbc_exec(writer, "BEGIN TRANSACTION");
+        wpt_odbc_exec(writer, "UPDATE mine SET n = -1 WHERE n = -1");
+        found = wpt_odbc_number(reader, "SELECT COUNT(*) FROM mine WITH (READPAST, ROWLOCK,"
+                                        " READCOMMITTEDLOCK) WHERE n = -1") == 0;
+        wpt_odbc_exec(writer, "ROLLBACK TRANSACTION");
+        wpt_odbc_exec(writer, "DELETE FROM mine WHERE n = -1");
+        wpt_odbc_close(reader);
+        wpt_odbc_close(writer);
+        if (!found)
+            print_message("# SKIPPED: SQL Server where rows are locked. READPAST is not heeded\n");
+    }
+    return found == 1;
+}
+
+bool wpt_mssql_counts_bytes(void)
+{
+    static int counts = -1;
+    if (counts < 0) {
+        SQLHDBC dbc = wpt_odbc_connect(server());
+        counts =
+            wpt_odbc_number(
+                dbc,
+                "SELECT CASE WHEN DATALENGTH(N'x') = 1 OR COLLATIONPROPERTY("
+                "'Latin1_General_100_CI_AS_SC_UTF8', 'CodePage') = 65001 THEN 1 ELSE 0 END") == 1;
+        wpt_odbc_close(dbc);
+    }
+    return counts == 1;
+}
+
 static const char *database_of(const char *url)
 {
     return strstr(url, ";Database=") + strlen(";Database=");
@@ -59,24 +132,28 @@ typedef struct database {
     bool idle;
     const char *kept_for;
     int64_t fingerprint;
+    char clear[64][600]; /* statements that delete all rows, once they were found out */
+    size_t clear_count;
 } database;
 static database made[16];
 static size_t made_count;
 static long maker; /* the process; its children own none of them */
 
-static void on_server(const char *format, const char *name)
+static void create_on_server(const char *name)
 {
     SQLHDBC dbc = wpt_odbc_connect(server());
     char sql[192];
-    (void)snprintf(sql, sizeof sql, format, name);
+    (void)snprintf(sql, sizeof sql, "CREATE DATABASE %.63s", name);
     wpt_odbc_exec(dbc, sql);
     wpt_odbc_close(dbc);
 }
 
 static void drop(size_t i)
 {
+    char sql[192];
+    (void)snprintf(sql, sizeof sql, "DROP DATABASE %.63s", made[i].name);
     wpt_odbc_close(made[i].dbc);
-    on_server("DROP DATABASE %.63s", made[i].name);
+    WPT_AWAIT(takes(sql)); /* when its last connection has ended, and nobody drops another */
     made[i] = made[--made_count];
 }
 
@@ -86,36 +163,58 @@ static void drop_all(void)
         drop(made_count - 1);
 }
 
-/* How many columns and procedures there are. */
+/* How many notes the journal has. */
+static int64_t notes(SQLHDBC dbc)
+{
+    SQLHSTMT names = SQL_NULL_HSTMT;
+    char sql[600] = "SELECT 0";
+    SQLLEN len;
+    assert_int_equal(SQLAllocHandle(SQL_HANDLE_STMT, dbc, &names), SQL_SUCCESS);
+    assert_int_equal(
+        SQLExecDirect(names,
+                      (SQLCHAR *)"SELECT 'SELECT COUNT(*) FROM ' + QUOTENAME(s.name) + '.migration'"
+                                 " FROM sys.tables AS t JOIN sys.schemas AS s"
+                                 " ON s.schema_id = t.schema_id WHERE t.name = 'migration'",
+                      SQL_NTS),
+        SQL_SUCCESS);
+    if (SQL_SUCCEEDED(SQLFetch(names)))
+        (void)SQLGetData(names, 1, SQL_C_CHAR, sql, sizeof sql, &len);
+    (void)SQLFreeHandle(SQL_HANDLE_STMT, names);
+    return wpt_odbc_number(dbc, sql);
+}
+
+/* How many columns, procedures and notes in the journal there are. */
 static int64_t fingerprint(SQLHDBC dbc)
 {
-    return wpt_odbc_number(dbc,
+    return 1000000 * notes(dbc) +
+           wpt_odbc_number(dbc,
                            "SELECT (SELECT COUNT(*) FROM sys.columns AS c JOIN sys.tables AS t"
                            " ON t.object_id = c.object_id WHERE t.name NOT IN ('orders', 'mine'))"
                            " + 1000 * (SELECT COUNT(*) FROM sys.procedures)");
 }
 
 /* Delete all rows but the journal's. */
-static void empty(SQLHDBC dbc)
+static void empty(database *d)
 {
     SQLHSTMT names = SQL_NULL_HSTMT;
-    char sql[64][600];
-    size_t count = 0;
     SQLLEN len;
-    assert_int_equal(SQLAllocHandle(SQL_HANDLE_STMT, dbc, &names), SQL_SUCCESS);
-    assert_int_equal(
-        SQLExecDirect(
-            names,
-            (SQLCHAR *)"SELECT 'DELETE FROM ' + QUOTENAME(s.name) + '.' + QUOTENAME(t.name)"
-                       " FROM sys.tables AS t JOIN sys.schemas AS s"
-                       " ON s.schema_id = t.schema_id WHERE t.name <> 'migration'",
-            SQL_NTS),
-        SQL_SUCCESS);
-    while (count < WPT_COUNT(sql) && SQL_SUCCEEDED(SQLFetch(names)))
-        (void)SQLGetData(names, 1, SQL_C_CHAR, sql[count++], sizeof sql[0], &len);
-    (void)SQLFreeHandle(SQL_HANDLE_STMT, names);
-    for (size_t i = 0; i < count; i++)
-        wpt_odbc_exec(dbc, sql[i]);
+    if (!d->clear_count) {
+        assert_int_equal(SQLAllocHandle(SQL_HANDLE_STMT, d->dbc, &names), SQL_SUCCESS);
+        assert_int_equal(
+            SQLExecDirect(
+                names,
+                (SQLCHAR *)"SELECT 'DELETE FROM ' + QUOTENAME(s.name) + '.' + QUOTENAME(t.name)"
+                           " FROM sys.tables AS t JOIN sys.schemas AS s"
+                           " ON s.schema_id = t.schema_id WHERE t.name <> 'migration'",
+                SQL_NTS),
+            SQL_SUCCESS);
+        while (d->clear_count < WPT_COUNT(d->clear) && SQL_SUCCEEDED(SQLFetch(names)))
+            (void)SQLGetData(names, 1, SQL_C_CHAR, d->clear[d->clear_count++], sizeof d->clear[0],
+                             &len);
+        (void)SQLFreeHandle(SQL_HANDLE_STMT, names);
+    }
+    for (size_t i = 0; i < d->clear_count; i++)
+        wpt_odbc_exec(d->dbc, d->clear[i]);
 }
 
 SQLHDBC wpt_mssql_create(char *url, size_t size, const char *kept_for)
@@ -127,7 +226,7 @@ SQLHDBC wpt_mssql_create(char *url, size_t size, const char *kept_for)
             continue;
         if (kept_for && d->kept_for && strcmp(d->kept_for, kept_for) == 0 &&
             fingerprint(d->dbc) == d->fingerprint) {
-            empty(d->dbc);
+            empty(d);
             d->idle = false;
             (void)snprintf(url, size, "odbc:%s;Database=%s", server(), d->name);
             return d->dbc;
@@ -138,7 +237,7 @@ SQLHDBC wpt_mssql_create(char *url, size_t size, const char *kept_for)
     d = &made[made_count];
     *d = (database){.idle = false};
     (void)snprintf(d->name, sizeof d->name, "%s", database_of(url));
-    on_server("CREATE DATABASE %.63s", d->name);
+    create_on_server(d->name);
     d->dbc = wpt_mssql_connect(url);
     made_count++;
     if (!maker)
@@ -150,7 +249,7 @@ SQLHDBC wpt_mssql_create(char *url, size_t size, const char *kept_for)
 void wpt_mssql_keep(const char *url, const char *kept_for)
 {
     for (size_t i = 0; i < made_count; i++)
-        if (strcmp(made[i].name, database_of(url)) == 0) {
+        if (strcmp(made[i].name, database_of(url)) == 0 && !made[i].kept_for) {
             made[i].kept_for = kept_for;
             made[i].fingerprint = fingerprint(made[i].dbc);
         }

@@ -12,6 +12,14 @@
 bool wpt_mssql_is_there(void);
 /* Whether names with a ] in them are taken in CREATE SCHEMA, as they are by SQL Server; if not, the first call says so. */
 bool wpt_mssql_takes_brackets(void);
+/* Whether OPENJSON gives texts without their escapes, as SQL Server does; if not, the first call says so. */
+bool wpt_mssql_reads_json(void);
+/* Whether it has all levels of isolation; says so if not. */
+bool wpt_mssql_takes_levels(void);
+/* Whether lock hints mean something; says so if not. The database has the table mine. */
+bool wpt_mssql_heeds_locks(const char *url);
+/* Whether it knows UTF-8, as SQL Server 2019 and newer do. */
+bool wpt_mssql_counts_bytes(void);
 /* The URL of a database that is not there yet. */
 void wpt_mssql_name(char *url, size_t size, const char *name);
 /* Make that database, or give the URL of another, which nobody uses, and which is empty or was kept for the same. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wpt_pg.h"
 
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -254,6 +255,17 @@ void wpt_pg_release(void)
         else
             made[i].idle = true;
     }
+}
+
+void wpt_pg_cut_off_but(int64_t spared)
+{
+    char sql[256];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT count(pg_terminate_backend(pid, 60000))" OTHERS " AND pid <> %" PRId64,
+                   spared);
+    for (size_t i = 0; i < made_count; i++)
+        if (!made[i].idle)
+            (void)wpt_pg_number(made[i].pg, sql);
 }
 
 void wpt_pg_through_pgbouncer(char *out, size_t size, const char *url)

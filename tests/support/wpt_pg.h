@@ -22,6 +22,8 @@ void wpt_pg_unlimited(char *out, size_t size, const char *url);
 void wpt_pg_keep(const char *url, const char *kept_for);
 /* Let go of all of them, and cut off whoever is connected to them. */
 void wpt_pg_release(void);
+/* Cut off whoever is connected to a database that a test has now, but not the server process `spared`. */
+void wpt_pg_cut_off_but(int64_t spared);
 /* The same database through the proxy that WAYPOST_TEST_PGBOUNCER names. */
 void wpt_pg_through_pgbouncer(char *out, size_t size, const char *url);
 /* A connection; fails the test if there is none. */

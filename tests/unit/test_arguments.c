@@ -277,6 +277,7 @@ static void test_op__null__refused_or_harmless(void **state)
     size_t len = 9;
     wp_id id;
     REFUSE("op", wp_op_set_paramstyle, NULL, WP_PARAM_NAMED);
+    REFUSE("op", wp_op_require_transaction, NULL);
     REFUSE("more", wp_op_next, NULL, k->op);
     REFUSE("op", wp_op_next, &more, NULL);
     assert_int_equal(more, 99);

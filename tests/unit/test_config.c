@@ -362,6 +362,9 @@ static int clean_env(void **state)
 {
     (void)unsetenv("WAYPOST_WORKER_LEASE_MS");
     (void)unsetenv("WAYPOST_STORE_SQLITE_SYNCHRONOUS");
+    (void)unsetenv("WAYPOST_Queue__BatchSize");
+    (void)unsetenv("WAYPOST_RETRYPOLICY__MAXATTEMPTS");
+    (void)unsetenv("WAYPOST_WORKER_BATCH_SIZE");
     return teardown(state);
 }
 
@@ -467,6 +470,80 @@ static void test_config_set_clock__callers_reference_gone__keeps_its_own(void **
     assert_null(config->clock);
 }
 
+/* proves: CFG-001 */
+static void test_config_aliases__by_json_variable_and_call__are_the_options(void **state)
+{
+    wp_config *config = *state;
+    assert_int_equal(
+        wp_config_load_json(
+            config,
+            "{\"Sql\": {\"ConnectionString\": \"sqlite:a\"},"
+            "\"Queue\": {\"BatchSize\": 7, \"VisibilityTimeoutSeconds\": 45},"
+            "\"RetryPolicy:MaxAttempts\": 3, \"RetryPolicy\": {\"BaseDelayMs\": 11,"
+            "\"maxdelayms\": \"12\"}, \"Metrics\": {\"Port\": 9090}, \"Health:Port\": 9091,"
+            "\"Scaling\": {\"MinInstances\": 2, \"MaxInstances\": 5, \"TargetLatencyMs\": 900,"
+            "\"ScaleUpThreshold\": 1.5, \"ScaleDownThreshold\": 0.25}}",
+            NULL),
+        WP_OK);
+    assert_value(config, "store.url", "sqlite:a");
+    assert_value(config, "worker.batch_size", "7");
+    assert_value(config, "worker.lease_ms", "45000");
+    assert_value(config, "worker.max_attempts", "3");
+    assert_value(config, "worker.backoff_base_ms", "11");
+    assert_value(config, "worker.backoff_max_ms", "12");
+    assert_value(config, "metrics.port", "9090");
+    assert_value(config, "health.port", "9091");
+    assert_value(config, "scaling.min_instances", "2");
+    assert_value(config, "scaling.max_instances", "5");
+    assert_value(config, "scaling.target_latency_ms", "900");
+    assert_value(config, "scaling.scale_up_threshold", "1.5");
+    assert_value(config, "scaling.scale_down_threshold", "0.25");
+    assert_int_equal(setenv("WAYPOST_Queue__BatchSize", "8", 1), 0);
+    assert_int_equal(setenv("WAYPOST_RETRYPOLICY__MAXATTEMPTS", "4", 1), 0);
+    assert_int_equal(wp_config_load_env(config, NULL), WP_OK);
+    assert_value(config, "worker.batch_size", "8");
+    assert_value(config, "worker.max_attempts", "4");
+    assert_int_equal(wp_config_set(config, "Queue:VisibilityTimeoutSeconds", "86400", NULL), WP_OK);
+    assert_value(config, "worker.lease_ms", "86400000");
+}
+
+/* proves: CFG-001 */
+static void test_config_aliases__anything_wrong__is_told_by_the_name_that_was_used(void **state)
+{
+    wp_config *config = *state;
+    wp_error *err = NULL;
+    assert_refused(config, "Queue:VisibilityTimeoutSeconds", "86401",
+                   "Queue:VisibilityTimeoutSeconds must be a whole number from 1 to 86400");
+    assert_refused(config, "queue:visibilitytimeoutseconds", "0",
+                   "Queue:VisibilityTimeoutSeconds must be a whole number from 1 to 86400");
+    assert_json(config, "{\"Queue\": {\"BatchSize\": 0}}",
+                "Queue:BatchSize must be a whole number from 1 to 10000");
+    assert_json(config, "{\"Health\": {\"Port\": [1]}}",
+                "Health:Port must be a text, a number or a boolean");
+    assert_json(config, "{\"Queue\": {\"BatchSize\": 1}, \"worker\": {\"batch_size\": 1}}",
+                "Queue:BatchSize and worker.batch_size are the same option, given twice");
+    assert_json(config, "{\"Queue:BatchSize\": 1, \"Queue\": {\"batchsize\": 1}}",
+                "Queue:BatchSize is given twice");
+    assert_int_equal(wp_config_load_json(config, "{\"Queue\": {\"BatchSise\": 1}}", &err),
+                     WP_E_CONFIG);
+    assert_non_null(strstr(wp_error_message(err), "Queue:BatchSise is not a configuration key"));
+    wp_error_free(err);
+    assert_int_equal(setenv("WAYPOST_Queue__BatchSize", "x", 1), 0);
+    err = NULL;
+    assert_int_equal(wp_config_load_env(config, &err), WP_E_CONFIG);
+    assert_string_equal(wp_error_message(err),
+                        "WAYPOST_Queue__BatchSize: Queue:BatchSize must be a "
+                        "whole number from 1 to 10000");
+    wp_error_free(err);
+    err = NULL;
+    assert_int_equal(setenv("WAYPOST_Queue__BatchSize", "1", 1), 0);
+    assert_int_equal(setenv("WAYPOST_WORKER_BATCH_SIZE", "1", 1), 0);
+    assert_int_equal(wp_config_load_env(config, &err), WP_E_CONFIG);
+    assert_non_null(strstr(wp_error_message(err), "are the same option, given twice"));
+    wp_error_free(err);
+    assert_value(config, "worker.batch_size", "500");
+}
+
 #define FRESH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 #define FRESH_ENV(test) cmocka_unit_test_setup_teardown(test, setup, clean_env)
 
@@ -487,6 +564,8 @@ int main(void)
         FRESH(test_config_load_json__syntax_error__does_not_quote_values),
         FRESH_ENV(test_config_load_env__known_variables__set_all),
         FRESH_ENV(test_config_load_env__anything_wrong__names_it_and_changes_nothing),
+        FRESH_ENV(test_config_aliases__by_json_variable_and_call__are_the_options),
+        FRESH_ENV(test_config_aliases__anything_wrong__is_told_by_the_name_that_was_used),
         FRESH(test_config_describe__always__documents_every_key),
         FRESH(test_config_copy__then_changed__leaves_the_first_alone),
         FRESH(test_worker_options_set__topic_keys__change_that_topic_alone),

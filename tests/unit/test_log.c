@@ -238,6 +238,7 @@ static void write_captured(wp__log *log, char *out, size_t size)
     (void)fclose(file);
 }
 
+/* proves: LOG-001 */
 static void test_log_write__no_callback__is_a_json_line_on_stderr(void **state)
 {
     wp_clock *clock = NULL;

@@ -267,6 +267,101 @@ static void test_message_copy__everything__is_its_own(void **state)
     wp_message_free(copy);
 }
 
+#define TRACE "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+/* proves: TRC-001 */
+static void test_message_trace__unless_one_was_given__goes_along_and_is_read_back(void **state)
+{
+    wp_message *message = wpt_message("t", "x");
+    char *parent = NULL, *vendor = NULL;
+    (void)state;
+    WPT_OK(wp_message_set_header(message, "n", "v", WPT_ERR));
+    WPT_OK(wp_message_set_trace(message, TRACE, "a=1,b=2", WPT_ERR));
+    WPT_OK(wp_message_set_trace(message, "00-00000000000000000000000000000001-0000000000000001-00",
+                                NULL, WPT_ERR));
+    assert_string_equal(message->headers,
+                        "{\"n\":\"v\",\"traceparent\":\"" TRACE "\",\"tracestate\":\"a=1,b=2\"}");
+    WPT_OK(wp_trace_read(&parent, &vendor, message->headers, WPT_ERR));
+    assert_string_equal(parent, TRACE);
+    assert_string_equal(vendor, "a=1,b=2");
+    wp_text_free(parent);
+    wp_text_free(vendor);
+    wp_message_free(message);
+}
+
+/* proves: TRC-001 */
+static void test_trace__not_as_w3c_says__is_refused_and_not_read(void **state)
+{
+    static const char *const bad[] = {
+        "",
+        "00",
+        "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7",
+        "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01",
+        "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
+        "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
+        "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+        "0x-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+        "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-0",
+        "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-0g",
+        "00-4bf92f3577b34da6a3ce929d0e0e4736_00f067aa0ba902b7-01",
+        TRACE "-more",
+        TRACE " ",
+        "01"
+        "-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01x",
+    };
+    wp_message *message = wpt_message("t", "x");
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char *parent = (char *)"not touched";
+        char headers[128];
+        WPT_STATUS(wp_message_set_trace(message, bad[i], NULL, WPT_ERR), WP_E_ARGUMENT);
+        (void)snprintf(headers, sizeof headers, "{\"traceparent\":\"%s\"}", bad[i]);
+        WPT_OK(wp_trace_read(&parent, NULL, headers, WPT_ERR));
+        assert_null(parent);
+    }
+    assert_null(message->headers);
+    WPT_STATUS(wp_message_set_trace(message, NULL, NULL, WPT_ERR), WP_E_ARGUMENT);
+    WPT_OK(wp_message_set_trace(message,
+                                "01"
+                                "-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-x",
+                                "not\nprintable", WPT_ERR)); /* a later version */
+    assert_null(strstr(message->headers, "tracestate"));
+    wp_message_free(message);
+}
+
+/* proves: TRC-001 */
+static void test_trace_read__other_headers__have_none(void **state)
+{
+    char *parent = (char *)"not touched", *vendor = (char *)"not touched";
+    (void)state;
+    WPT_OK(wp_trace_read(&parent, &vendor,
+                         "{\"n\":\"traceparent\",\"\\\"traceparent\":\"" TRACE
+                         "\",\"tracestate\":\"a=1\"}",
+                         WPT_ERR));
+    assert_null(parent);
+    assert_null(vendor);
+    WPT_STATUS(wp_trace_read(&parent, &vendor, "[\"traceparent\"]", WPT_ERR), WP_E_ARGUMENT);
+    WPT_STATUS(wp_trace_read(&parent, NULL, NULL, WPT_ERR), WP_E_ARGUMENT);
+}
+
+/* proves: TRC-001 */
+static void test_message_trace__no_room__is_left_out_and_the_message_stays(void **state)
+{
+    wp_message *message = wpt_message("t", "x");
+    char *full = calloc(1, WP_HEADERS_MAX);
+    char *before;
+    (void)state;
+    assert_non_null(full);
+    memset(full, 'v', WP_HEADERS_MAX - 40);
+    WPT_OK(wp_message_set_header(message, "n", full, WPT_ERR));
+    before = strdup(message->headers);
+    WPT_OK(wp_message_set_trace(message, TRACE, NULL, WPT_ERR));
+    assert_string_equal(message->headers, before);
+    free(before);
+    free(full);
+    wp_message_free(message);
+}
+
 static void test_received__null__gives_nothing(void **state)
 {
     size_t len = 9;
@@ -300,6 +395,10 @@ int main(void)
         cmocka_unit_test(test_message__headers__limit_and_replacement),
         cmocka_unit_test(test_message__null_message__is_an_argument_error),
         cmocka_unit_test(test_message_copy__everything__is_its_own),
+        cmocka_unit_test(test_message_trace__unless_one_was_given__goes_along_and_is_read_back),
+        cmocka_unit_test(test_trace__not_as_w3c_says__is_refused_and_not_read),
+        cmocka_unit_test(test_trace_read__other_headers__have_none),
+        cmocka_unit_test(test_message_trace__no_room__is_left_out_and_the_message_stays),
         cmocka_unit_test(test_received__null__gives_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

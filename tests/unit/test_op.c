@@ -156,6 +156,22 @@ static void test_op__both_styles__name_each_parameter(void **state)
     wp_message_free((wp_message *)message);
 }
 
+/* SQLite's drivers never leave the app's transaction by themselves: there is nothing to see to. */
+static void test_op__transaction_required__changes_nothing_on_sqlite(void **state)
+{
+    const ground *g = *state;
+    const wp_message *message = wpt_message("t", "x");
+    wp_op *plain = enqueue_op(g, &message, 1), *required = enqueue_op(g, &message, 1);
+    WPT_OK(wp_op_require_transaction(required, WPT_ERR));
+    assert_true(next(plain));
+    assert_true(next(required));
+    assert_ptr_equal(wp_op_sql(required), wp_op_sql(plain));
+    WPT_STATUS(wp_op_require_transaction(required, WPT_ERR), WP_E_STATE); /* too late */
+    wp_op_free(plain);
+    wp_op_free(required);
+    wp_message_free((wp_message *)message);
+}
+
 /* The same text is the same pointer, so that a host can key prepared statements on it. */
 static void test_op__same_statement__same_pointer(void **state)
 {
@@ -433,10 +449,12 @@ static void feed(wp_op *op, sqlite3_stmt *statement)
 }
 
 /* As a binding's driver does it. */
-static void drive(sqlite3 *db, wp_op *op, wp_paramstyle style)
+/* How many statements it was. */
+static int drive(sqlite3 *db, wp_op *op, wp_paramstyle style)
 {
+    int statements = 0;
     WPT_OK(wp_op_set_paramstyle(op, style, WPT_ERR));
-    while (next(op)) {
+    for (; next(op); statements++) {
         sqlite3_stmt *statement = NULL;
         int rc;
         assert_int_equal(sqlite3_prepare_v2(db, wp_op_sql(op), -1, &statement, NULL), SQLITE_OK);
@@ -447,6 +465,7 @@ static void drive(sqlite3 *db, wp_op *op, wp_paramstyle style)
         assert_int_equal(rc, SQLITE_DONE);
         sqlite3_finalize(statement);
     }
+    return statements;
 }
 
 static void exec(const ground *g, const char *sql)
@@ -468,7 +487,7 @@ static void enqueue_and_ack(const ground *g, wp_paramstyle style)
     }
     op = enqueue_op(g, (const wp_message *const *)messages, 3);
     exec(g, "BEGIN");
-    drive(g->db, op, style);
+    (void)drive(g->db, op, style);
     exec(g, "COMMIT");
     assert_int_equal(wp_op_result_count(op), 3);
     for (size_t i = 0; i < 3; i++) {
@@ -484,7 +503,7 @@ static void enqueue_and_ack(const ground *g, wp_paramstyle style)
     for (int round = 0; round < 2; round++) {
         WPT_OK(wp_outbox_ack_op(&op, g->store, &owner, ids, NULL, 3, "w", WPT_ERR));
         exec(g, "BEGIN");
-        drive(g->db, op, style);
+        (void)drive(g->db, op, style);
         exec(g, round ? "COMMIT" : "ROLLBACK");
         assert_int_equal(wp_op_result_count(op), 2);
         wp_op_free(op);
@@ -512,7 +531,8 @@ static wp_worker *pulling(const ground *g, wp_delivery **delivery)
     return worker;
 }
 
-/* proves: OBX-113, BND-002 */
+/* In one statement, which is one round trip. */
+/* proves: OBX-101, OBX-113, BND-002 */
 static void test_complete_op__driven__acks_with_the_hosts_transaction(void **state)
 {
     const ground *g = *state;
@@ -522,7 +542,7 @@ static void test_complete_op__driven__acks_with_the_hosts_transaction(void **sta
     wp_op *op = NULL;
     WPT_OK(wp_delivery_complete_op(&op, delivery, WPT_ERR));
     exec(g, "BEGIN IMMEDIATE");
-    drive(g->db, op, WP_PARAM_NAMED);
+    assert_int_equal(drive(g->db, op, WP_PARAM_NAMED), 1);
     exec(g, "COMMIT");
     assert_int_equal(wp_op_result_count(op), 1);
     wp_op_free(op);
@@ -561,7 +581,7 @@ static size_t drive_whole(const ground *g, wp_op *op, wp_paramstyle style, const
 {
     size_t count;
     exec(g, "BEGIN IMMEDIATE");
-    drive(g->db, op, style);
+    (void)drive(g->db, op, style);
     exec(g, end);
     count = wp_op_result_count(op);
     wp_op_free(op);
@@ -596,7 +616,7 @@ static void test_job_ops__driven__count_with_the_hosts_transaction(void **state)
     wp_jobs_free(jobs);
     WPT_OK(wp_job_trigger_op(&op, g->store, "j", WPT_ERR));
     exec(g, "BEGIN IMMEDIATE");
-    drive(g->db, op, WP_PARAM_NAMED);
+    (void)drive(g->db, op, WP_PARAM_NAMED);
     exec(g, "COMMIT");
     assert_int_equal(wp_op_result_count(op), 1);
     WPT_OK(wp_op_result_id(&id, op, 0, WPT_ERR));
@@ -684,6 +704,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         GROUND(test_enqueue_op__one_message__one_insert_with_its_values),
         GROUND(test_op__both_styles__name_each_parameter),
+        GROUND(test_op__transaction_required__changes_nothing_on_sqlite),
         GROUND(test_op__same_statement__same_pointer),
         GROUND(test_enqueue_op__unique_key__row_means_stored_and_none_asks_whose),
         GROUND(test_enqueue_op__holder_finished_meanwhile__is_stored),

@@ -109,6 +109,20 @@ static void test_render__name_over_the_engines_limit__is_refused(void **state)
     free(text);
 }
 
+/* proves: SDP-003 */
+static void test_render__characters_that_the_engine_lacks__are_refused(void **state)
+{
+    const char *const last = "\xEF\xBF\xBD", *const beyond = "\xF0\x90\x80\x80";
+    wp__sql_names names = {.outbox = "o", .inbox = "i", .quote = '`', .basic_plane = true};
+    char *text = NULL;
+    (void)state;
+    names.schema = last;
+    renders("{outbox}", &names, "`\xEF\xBF\xBD_o`");
+    names.schema = beyond;
+    WPT_FAILS(render(&text, "{outbox}", &names, WPT_ERR), WP_E_CONFIG, "beyond U+FFFF");
+    free(text);
+}
+
 /* A set whose first statement is `text` and whose others are harmless. */
 static wp_status set_with(wp__sql_set **out, const char *text, wp_error **err)
 {
@@ -171,6 +185,31 @@ static void test_set__each_style__parameters_as_it_says(void **state)
     assert_string_equal(wp__param_name(WP__P_NOW), "now");
     wp__sql_set_free(set);
     wp__sql_set_free(NULL);
+}
+
+/* What an engine wants before a statement that must be in a transaction stands there, as it is, and nowhere else. */
+static void test_set__guarded__is_behind_the_guard_in_each_style(void **state)
+{
+    static const char text[] = "-- x\nEXEC {outbox} @Id = :id, @Again = :id";
+    const wp__sql_names names = {
+        .schema = "infra", .outbox = "outbox", .inbox = "inbox", .guard = "IF {x} :now % ; "};
+    wp__sql_source sources[WP__SQL_COUNT];
+    wp__sql_set *set = NULL;
+    (void)state;
+    for (int i = 0; i < WP__SQL_COUNT; i++)
+        sources[i] = (wp__sql_source){"x", (const unsigned char *)text, sizeof text - 1};
+    WPT_OK(wp__sql_set_new(&set, sources, &names, WPT_ERR));
+    WPT_OK(wp__sql_set_guarded(set, WP_PARAM_AT, WPT_ERR));
+    WPT_OK(wp__sql_set_guarded(set, WP_PARAM_AT, WPT_ERR));
+    WPT_OK(wp__sql_set_guarded(set, WP_PARAM_QMARK, WPT_ERR));
+    assert_string_equal(wp__sql_get_guarded(set, 0, WP_PARAM_AT)->text,
+                        "IF {x} :now % ; EXEC \"infra_outbox\" @Id = @id, @Again = @id");
+    assert_int_equal(wp__sql_get_guarded(set, 0, WP_PARAM_AT)->param_count, 1);
+    assert_string_equal(wp__sql_get_guarded(set, 0, WP_PARAM_QMARK)->text,
+                        "IF {x} :now % ; EXEC \"infra_outbox\" @Id = ?, @Again = ?");
+    assert_string_equal(wp__sql_get(set, 0, WP_PARAM_QMARK)->text,
+                        "EXEC \"infra_outbox\" @Id = ?, @Again = ?");
+    wp__sql_set_free(set);
 }
 
 static void test_set__unknown_placeholders__are_refused_by_name(void **state)
@@ -278,7 +317,8 @@ static bool scans_our_table(const char *detail, const char *sql)
     return false;
 }
 
-/* Cleaning looks at every lease, every ten minutes: an index would cost each renewal. */
+/* Cleaning looks at every lease, every ten minutes: an index would cost each renewal. A move between stores counts
+ * before it begins and when it ends. */
 static bool counts_on_purpose(wp__sql_id id)
 {
     if (id == WP__SQL_LEASE_CLEAN || id == WP__SQL_SEMAPHORE_CLEAN)
@@ -286,9 +326,10 @@ static bool counts_on_purpose(wp__sql_id id)
     for (size_t first = 0; first < (size_t)WP__QUEUES * WP__QUEUE_SQL_COUNT;
          first += WP__QUEUE_SQL_COUNT)
         if (id == (wp__sql_id)(first + WP__QUEUE_STATS) ||
-            id == (wp__sql_id)(first + WP__QUEUE_STATS_FINISHED))
+            id == (wp__sql_id)(first + WP__QUEUE_STATS_FINISHED) ||
+            id == (wp__sql_id)(first + WP__QUEUE_COPY_COUNT))
             return true;
-    return id == WP__SQL_MIGRATION_LIST;
+    return id == WP__SQL_MIGRATION_LIST || id == WP__SQL_COPY_JOBS || id == WP__SQL_COPY_JOINED;
 }
 
 /* The plans of all statements, counting those steps that walk through one of our tables. */
@@ -317,7 +358,7 @@ static int scans(const deployed *d, bool only_counting)
     return found;
 }
 
-/* proves: IBX-122, IBX-125 */
+/* proves: IBX-122, IBX-125, OBX-100 */
 static void test_statements__hot_ones__scan_no_table(void **state)
 {
     const deployed *d = *state;
@@ -373,8 +414,10 @@ int main(void)
         cmocka_unit_test(test_render__engine_with_schemas__names_are_qualified),
         cmocka_unit_test(test_render__brackets__are_doubled_at_their_end),
         cmocka_unit_test(test_render__name_over_the_engines_limit__is_refused),
+        cmocka_unit_test(test_render__characters_that_the_engine_lacks__are_refused),
         cmocka_unit_test(test_set__home__is_named_in_statements_and_not_in_scripts),
         cmocka_unit_test(test_set__each_style__parameters_as_it_says),
+        cmocka_unit_test(test_set__guarded__is_behind_the_guard_in_each_style),
         cmocka_unit_test(test_set__unknown_placeholders__are_refused_by_name),
         cmocka_unit_test(test_set__too_many_parameters__are_refused),
         DEPLOYED(test_statements__each__fit_the_schema),

@@ -165,7 +165,7 @@ static wp_store *get(wp_router *router, const char *key)
     return store;
 }
 
-/* proves: IBX-091 OBX-072 IBX-092 OBX-073 */
+/* proves: IBX-091 OBX-072 IBX-092 OBX-073 OBX-102 */
 static void test_router__key__its_store_or_not_found(void **state)
 {
     ground *g = *state;
@@ -223,6 +223,8 @@ static void test_router__bad_list__changes_nothing(void **state)
     assert_int_equal(set_stores(g, router, "a", "2"), WP_OK);
     assert_int_equal(set_stores(g, router, "bcb", "2"), WP_E_ARGUMENT);
     WPT_FAILS(wp_router_set(router, list, 1, WPT_ERR), WP_E_CONFIG, "store.url");
+    WPT_OK(wp_config_set(config, "store.url", "mysql://u@h/d", WPT_ERR));
+    WPT_FAILS(wp_router_set(router, list, 1, WPT_ERR), WP_E_CONFIG, "of no known kind");
     WPT_STATUS(wp_router_set(router, list + 1, 1, WPT_ERR), WP_E_ARGUMENT);
     WPT_STATUS(wp_router_set(router, NULL, 1, WPT_ERR), WP_E_ARGUMENT);
     WPT_STATUS(wp_router_set(NULL, NULL, 0, WPT_ERR), WP_E_ARGUMENT);
@@ -230,6 +232,32 @@ static void test_router__bad_list__changes_nothing(void **state)
     assert_int_equal(wp_router_count(router), 1);
     wp_config_free(config);
     wp_router_free(router);
+}
+
+static void test_router__list__ids_as_they_were_when_asked(void **state)
+{
+    ground *g = *state;
+    wp_router *router = NULL;
+    wp_router_ids *list = NULL, *later = NULL;
+    WPT_OK(wp_router_new(&router, WPT_ERR));
+    WPT_OK(wp_router_list(&list, router, WPT_ERR));
+    assert_int_equal(wp_router_ids_count(list), 0);
+    assert_null(wp_router_ids_at(list, 0));
+    wp_router_ids_free(list);
+    assert_int_equal(set_stores(g, router, "bca", "2"), WP_OK);
+    WPT_OK(wp_router_list(&list, router, WPT_ERR));
+    assert_int_equal(set_stores(g, router, "c", "2"), WP_OK);
+    WPT_OK(wp_router_list(&later, router, WPT_ERR));
+    wp_router_free(router);
+    assert_int_equal(wp_router_ids_count(list), 3);
+    assert_string_equal(wp_router_ids_at(list, 0), "b");
+    assert_string_equal(wp_router_ids_at(list, 2), "a");
+    assert_null(wp_router_ids_at(list, 3));
+    assert_int_equal(wp_router_ids_count(later), 1);
+    wp_router_ids_free(list);
+    wp_router_ids_free(later);
+    WPT_STATUS(wp_router_list(NULL, NULL, WPT_ERR), WP_E_ARGUMENT);
+    WPT_STATUS(wp_router_list(&list, NULL, WPT_ERR), WP_E_ARGUMENT);
 }
 
 /* ---- turns -------------------------------------------------------------------------------- */
@@ -648,6 +676,7 @@ int main(void)
         GROUND(test_router__key__its_store_or_not_found),
         GROUND(test_router__set_again__keeps_the_same_and_opens_what_changed),
         GROUND(test_router__bad_list__changes_nothing),
+        GROUND(test_router__list__ids_as_they_were_when_asked),
         GROUND(test_round_robin__three_stores__each_in_turn),
         GROUND(test_round_robin__turns_of_two__two_of_each),
         GROUND(test_drain_first__three_stores__one_after_the_other),

@@ -41,6 +41,7 @@ HANDLE(wp_clock, ClockHandle)
 HANDLE(wp_schedule, ScheduleHandle)
 HANDLE(wp_store, StoreHandle)
 HANDLE(wp_router, RouterHandle)
+HANDLE(wp_router_ids, RouterIdsHandle)
 HANDLE(wp_op, OperationHandle)
 HANDLE(wp_message, MessageHandle)
 HANDLE(wp_claim, ClaimHandle)
@@ -62,6 +63,10 @@ HANDLE(wp_join_info, JoinInfoHandle)
 HANDLE(wp_joins, JoinsHandle)
 HANDLE(wp_join_members, JoinMembersHandle)
 HANDLE(wp_health, HealthHandle)
+HANDLE(wp_metrics, MetricsHandle)
+HANDLE(wp_pauses, PausesHandle)
+HANDLE(wp_audit, AuditHandle)
+HANDLE(wp_leases, LeasesHandle)
 PASS(const wp_join_info *, const void *, nint)
 
 /* Pointers that handles lend, and that only the handle layer touches. */
@@ -121,6 +126,7 @@ PASS(wp_conn *, void *, nint)
 %ignore wp_dead_list_at;
 %ignore wp_timers_at;
 %ignore wp_timer_list;
+%ignore wp_timer_list_brief;
 %ignore wp_job_run_list;
 %ignore wp_join_list;
 
@@ -150,4 +156,8 @@ PASS(wp_conn *, void *, nint)
 %include <waypost/lease.h>
 %include <waypost/join.h>
 %include <waypost/health.h>
+%include <waypost/metrics.h>
+%include <waypost/trace.h>
+%include <waypost/pause.h>
+%include <waypost/audit.h>
 %include "helpers.h"

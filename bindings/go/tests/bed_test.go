@@ -34,7 +34,11 @@ var (
 const patience = time.Minute // how long a condition may take before the test fails
 
 func TestMain(m *testing.M) {
+	if url := os.Getenv("WAYPOST_TEST_CHILD"); url != "" {
+		holdRuns(url)
+	}
 	code := m.Run()
+	dropSqlserver()
 	deadline := time.Now().Add(10 * time.Second)
 	for live.Handles.Load() != 0 && time.Now().Before(deadline) {
 		runtime.GC() // what a test dropped on purpose
@@ -57,6 +61,8 @@ type bed struct {
 	outbox  waypost.Outbox
 	db      *sql.DB
 	orders  string // the app's table
+	name    string // of the database, on SQL Server
+	schema  string // "": the default
 }
 
 func must[T any](value T, err error) T {
@@ -71,11 +77,25 @@ func newBed(t *testing.T) *bed {
 	b := &bed{t: t, orders: "orders"}
 	driver := "sqlite3"
 	source := ""
-	if server := os.Getenv("WAYPOST_TEST_POSTGRESQL"); os.Getenv("WAYPOST_TEST_ENGINE") == "postgresql" {
-		schema := "go_" + strings.ReplaceAll(waypost.NewID().String(), "-", "")
+	columns := "name TEXT"
+	if onSqlserver() {
+		var database sqlserverDatabase
+		database, b.url = newSqlserver()
+		b.name = database.name
+		driver, source, columns = "sqlserver", sqlserverSource(b.name), "name NVARCHAR(100)"
+		// The first statements of a connection may take long.
+		b.options = []waypost.Option{waypost.WithOption("store.response_timeout_ms", "120000")}
+		t.Cleanup(database.keep) // the last of all
+	} else if os.Getenv("WAYPOST_TEST_ENGINE") == "mariadb" {
+		var database mariadbDatabase
+		database, b.url = newMariadb()
+		driver, source = "mysql", mariadbSource(database.name)
+		t.Cleanup(database.keep) // the last of all
+	} else if server := os.Getenv("WAYPOST_TEST_POSTGRESQL"); os.Getenv("WAYPOST_TEST_ENGINE") == "postgresql" {
+		b.schema = "go_" + strings.ReplaceAll(waypost.NewID().String(), "-", "")
 		b.url, driver, source = server, "postgres", server+"?sslmode=disable"
-		b.orders = schema + "_orders"
-		b.options = []waypost.Option{waypost.WithOption("store.schema", schema)}
+		b.orders = b.schema + "_orders"
+		b.options = []waypost.Option{waypost.WithOption("store.schema", b.schema)}
 	} else {
 		b.url = "sqlite:" + filepath.Join(t.TempDir(), "app.db")
 	}
@@ -87,9 +107,9 @@ func newBed(t *testing.T) *bed {
 		source = "file:" + b.store.Location() + "?_busy_timeout=10000"
 	}
 	b.db = must(sql.Open(driver, source))
-	b.exec(b.db, "CREATE TABLE "+b.orders+" (name TEXT)")
+	b.exec(b.db, "CREATE TABLE "+b.orders+" ("+columns+")")
 	t.Cleanup(func() {
-		if driver == "postgres" {
+		if driver != "sqlite3" {
 			b.exec(b.db, "DROP TABLE "+b.orders)
 		}
 		b.db.Close()

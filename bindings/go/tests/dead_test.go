@@ -92,7 +92,7 @@ func TestDeadLettersAreListedInPagesAndByFilter(t *testing.T) {
 		for _, none := range []waypost.DeadFilter{{IDs: ids[:0]}, {IDs: []waypost.ID{}}} {
 			equal(b.t, dead(q, none), 0)
 			equal(b.t, must(q.ReplayDead(ctx, none, 10, 0, "")), 0)
-			equal(b.t, must(q.PurgeDead(ctx, none, 10)), 0)
+			equal(b.t, must(q.PurgeDead(ctx, none, 10, "")), 0)
 		}
 		equal(b.t, dead(q, waypost.DeadFilter{}), 5)
 		_, err = q.DeadLetters(ctx, waypost.DeadFilter{}, 0)
@@ -146,9 +146,9 @@ func TestDeadLettersArePurged(t *testing.T) {
 		send("2", "b")
 		bury(b, q, "x")
 		send("3", "c")
-		equal(b.t, must(q.PurgeDead(ctx, waypost.DeadFilter{IDs: []waypost.ID{first}}, 10)), 1)
+		equal(b.t, must(q.PurgeDead(ctx, waypost.DeadFilter{IDs: []waypost.ID{first}}, 10, "")), 1)
 		equal(b.t, dead(q, waypost.DeadFilter{}), 1)
-		equal(b.t, must(q.PurgeDead(ctx, waypost.DeadFilter{}, 10)), 1)
+		equal(b.t, must(q.PurgeDead(ctx, waypost.DeadFilter{}, 10, "")), 1)
 		equal(b.t, dead(q, waypost.DeadFilter{}), 0)
 		equal(b.t, topicsOf(must(q.Claim(ctx, waypost.NewID(), nil, 10, time.Minute))), []string{"c"})
 		if q.Kind() == waypost.InboxKind {
@@ -183,7 +183,7 @@ func TestDeadLettersOfAllQueuesAreOneList(t *testing.T) {
 	must(0, err)
 	page.Close()
 	equal(t, listed, kinds)
-	equal(t, must(all.PurgeDead(ctx, waypost.DeadFilter{Topic: "other"}, 9)), 0)
+	equal(t, must(all.PurgeDead(ctx, waypost.DeadFilter{Topic: "other"}, 9, "")), 0)
 	equal(t, must(all.ReplayDead(ctx, waypost.DeadFilter{Topic: "early"}, 9, 1, "me")), 3)
 	owner := waypost.NewID()
 	for _, q := range queues { // one a second, whichever queue it is of
@@ -192,8 +192,8 @@ func TestDeadLettersOfAllQueuesAreOneList(t *testing.T) {
 		equal(t, must(q.Ack(ctx, nil, owner, claim, "")), 1)
 		b.advance(time.Second)
 	}
-	equal(t, must(all.PurgeDead(ctx, waypost.DeadFilter{}, 2)), 2)
-	equal(t, must(all.PurgeDead(ctx, waypost.DeadFilter{}, 9)), 1)
+	equal(t, must(all.PurgeDead(ctx, waypost.DeadFilter{}, 2, "")), 2)
+	equal(t, must(all.PurgeDead(ctx, waypost.DeadFilter{}, 9, "")), 1)
 	equal(t, must(all.Cleanup(ctx, 0)), 3)
 }
 

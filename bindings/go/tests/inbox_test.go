@@ -152,6 +152,9 @@ func TestInboxEnqueueAgain(t *testing.T) {
 	later := now.Add(time.Hour)
 	again := must(b.inbox().Enqueue(ctx, b.db, key("1"),
 		waypost.Message{Topic: "b", Payload: []byte("new"), Due: later}))
+	if zero := (waypost.Arrival{}); zero.Proceed() || zero.Found.String() != "unknown" {
+		t.Error("nothing that arrived is to be processed")
+	}
 	equal(t, again, waypost.Arrival{ID: first.ID, Found: waypost.FoundProcessing})
 	info := must(b.inbox().Get(ctx, key("1")))
 	equal(t, []string{info.Message.Topic, string(info.Message.Payload)}, []string{"b", "new"})
@@ -237,7 +240,7 @@ func TestInboxMarksByKey(t *testing.T) {
 	b := newBed(t)
 	inbox := b.inbox()
 	for _, on := range []waypost.Execer{nil, b.db} {
-		b.store.Inbox().PurgeDead(ctx, waypost.DeadFilter{}, 10)
+		b.store.Inbox().PurgeDead(ctx, waypost.DeadFilter{}, 10, "")
 		k := key("own")
 		if on != nil {
 			k = key("apps")

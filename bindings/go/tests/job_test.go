@@ -3,10 +3,13 @@
 package tests
 
 import (
+	"bufio"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -105,8 +108,8 @@ func TestJobsArePutListedAndDeleted(t *testing.T) {
 		{waypost.NewJob("bad\x00", waypost.Cron("@daily")), waypost.ErrArgument, "NUL"},
 		{waypost.NewJob("bad", waypost.Cron("@daily"), waypost.Topic("")), waypost.ErrArgument, "topic"},
 		{waypost.NewJob("bad", waypost.Cron("@daily"), waypost.RunTimeout(-time.Second)), waypost.ErrRange, "timeout"},
-		{waypost.NewJob("bad", waypost.Cron("@daily"), waypost.CatchUp(0, 0)), waypost.ErrRange, "catch_up"},
-		{waypost.NewJob("bad", waypost.Cron("@daily"), waypost.Retries(-1, 0, 0)), waypost.ErrRange, "max_attempts"},
+		{waypost.NewJob("bad", waypost.Cron("@daily"), waypost.CatchUp(0, 0)), waypost.ErrRange, "catchUp"},
+		{waypost.NewJob("bad", waypost.Cron("@daily"), waypost.Retries(-1, 0, 0)), waypost.ErrRange, "maxAttempts"},
 		{waypost.NewJob("bad", waypost.Cron("@daily"), waypost.WhenOverlapping(9)), waypost.ErrArgument, "overlap"},
 		{waypost.Job{Name: "bad", Topic: "bad", Cron: "@daily"}, waypost.ErrArgument, "payload"},
 	} {
@@ -267,6 +270,7 @@ func TestRegistrationFromCodeIsAReconcile(t *testing.T) {
 	until(t, func() bool { return len(b.history("stays")) == 1 })
 	must(0, second.Stop(ctx))
 	equal(t, b.job("goes").Enabled, false)
+	equal(t, []bool{b.job("goes").Vanished, b.job("stays").Vanished}, []bool{true, false})
 	equal(t, len(b.history("goes")), 0)
 	equal(t, b.job("new").NextDue, now.Add(time.Hour))
 	must(0, b.jobs().Register(ctx, "app", waypost.NewJob("goes", ten)))
@@ -386,6 +390,84 @@ func TestRunsThatTakeTooLongAndThatFail(t *testing.T) {
 	b.advance(time.Microsecond)
 	equal(t, b.drain(drains), 1)
 	equal(t, must(b.runs().Get(ctx, id)).Status, waypost.RunFailed)
+}
+
+// proves: JOB-011
+func TestRunThatReturnsAfterItsTimeoutHasTimedOutAllTheSame(t *testing.T) {
+	b := newBed(t)
+	w := b.worker(b.store, waypost.WithLease(time.Hour))
+	must(0, w.Job("slow", func(ctx context.Context, d delivery) error {
+		b.advance(5 * time.Second)
+		<-ctx.Done()
+		return nil
+	}, waypost.Cron("@yearly"), waypost.RunTimeout(5*time.Second), waypost.Retries(1, 0, 0)))
+	b.start(w)
+	id := must(b.jobs().Trigger(ctx, "slow"))
+	w.Wake()
+	until(t, func() bool { return must(b.runs().Get(ctx, id)).Status == waypost.RunTimedOut })
+	equal(t, strings.HasPrefix(must(b.runs().Get(ctx, id)).Error, "timeout"), true)
+	must(0, w.Stop(ctx))
+}
+
+// holdRuns begins runs in a process of its own, says so, and never ends them.
+func holdRuns(url string) {
+	options := []waypost.Option{waypost.WithLogger(quiet)}
+	if schema := os.Getenv("WAYPOST_TEST_CHILD_SCHEMA"); schema != "" {
+		options = append(options, waypost.WithOption("store.schema", schema))
+	}
+	store := must(waypost.Open(ctx, url, options...))
+	w := must(store.Worker(waypost.WithOption("worker.job_lease_ms", "1000"), waypost.WithConcurrency(2)))
+	must(0, w.HandleRuns("k", func(ctx context.Context, d delivery) error {
+		fmt.Println(d.ID)
+		select {}
+	}))
+	_ = w.Run(ctx)
+}
+
+// proves: JOB-009, JOB-015
+func TestRunsOfAProcessThatIsKilledAreRetriedOnceAndTheOthersNever(t *testing.T) {
+	b := newBed(t)
+	store := b.live()
+	jobs, list := store.Jobs(), store.Runs()
+	must(0, jobs.Put(ctx, waypost.NewJob("k", waypost.Cron("@yearly"),
+		waypost.WhenOverlapping(waypost.OverlapAllow), waypost.Retries(3, 0, 0))))
+	want := map[waypost.ID]int64{}
+	for range 4 {
+		want[must(jobs.Trigger(ctx, "k"))] = 0
+	}
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), "WAYPOST_TEST_CHILD="+b.url, "WAYPOST_TEST_CHILD_SCHEMA="+b.schema)
+	lines := bufio.NewScanner(must(child.StdoutPipe()))
+	must(0, child.Start())
+	for range 2 {
+		equal(t, lines.Scan(), true)
+		want[must(waypost.ParseID(lines.Text()))]++
+	}
+	must(0, child.Process.Kill())
+	_ = child.Wait()
+	type handled struct {
+		id      waypost.ID
+		attempt int64
+	}
+	got := make(chan handled, 9)
+	w := b.worker(store, waypost.WithOption("worker.backoff_base_ms", "1"), waypost.WithOption("worker.reap_ms", "100"))
+	must(0, w.HandleRuns("k", func(_ context.Context, d delivery) error {
+		got <- handled{d.ID, d.Attempt}
+		return nil
+	}))
+	b.start(w)
+	attempts := map[waypost.ID]int64{}
+	for range 4 {
+		one := <-got
+		attempts[one.id] = one.attempt
+	}
+	must(0, w.Stop(ctx))
+	equal(t, attempts, want)
+	for id := range want {
+		run := must(list.Get(ctx, id))
+		equal(t, []any{run.Status, run.Attempt}, []any{waypost.RunSucceeded, want[id]})
+	}
+	equal(t, len(got), 0)
 }
 
 // scenario: RUN-008
@@ -533,6 +615,9 @@ func TestJobsInTheAppsTransaction(t *testing.T) {
 		in(func(tx *sql.Tx) {
 			must(0, b.jobs().PutIn(ctx, tx, waypost.NewJob("new", waypost.Cron("@daily"))))
 			must(b.jobs().TriggerIn(ctx, tx, "new"))
+			equal(t, must(b.jobs().GetIn(ctx, tx, "new")).Expression, "@daily")
+			_, err := b.jobs().GetIn(ctx, tx, "other")
+			fails(t, err, waypost.ErrNotFound)
 		})
 		equal(t, names(), want)
 		runs := b.claimRuns(owner)
@@ -614,7 +699,7 @@ func TestTimersJobsAndRunsOfAClosedStoreOrADoneContext(t *testing.T) {
 			"ack":           func() error { _, err := timers.Ack(ctx, b.db, waypost.NewID(), nil, ""); return err },
 			"dead":          func() error { _, err := runs.DeadLetters(ctx, waypost.DeadFilter{}, 1); return err },
 			"replay":        func() error { _, err := runs.ReplayDead(ctx, waypost.DeadFilter{}, 1, 0, ""); return err },
-			"purge":         func() error { _, err := runs.PurgeDead(ctx, waypost.DeadFilter{}, 1); return err },
+			"purge":         func() error { _, err := runs.PurgeDead(ctx, waypost.DeadFilter{}, 1, ""); return err },
 			"cleanup":       func() error { _, err := timers.Cleanup(ctx, 0); return err },
 		} {
 			if err := call(); !errors.Is(err, kind) {

@@ -322,6 +322,7 @@ func TestExpiredAndReplayedMembersCountOnceAsFailed(t *testing.T) {
 // proves: JOIN-040..043, JOIN-050..057
 func TestMessageOfACompletedJoinComesWholeAndOnce(t *testing.T) {
 	b := newBed(t)
+	b.needEscapes()
 	for _, on := range []waypost.Execer{nil, b.db} {
 		ok := waypost.Message{Topic: "ok", Payload: []byte("it went \U0001f600"), CorrelationID: "order 7",
 			OrderingKey: "o", Headers: map[string]string{"kind": "news"}}
@@ -511,4 +512,20 @@ func TestWorkerHandlesMembersAndWhatComesOfThem(t *testing.T) {
 	b.advance(time.Minute)
 	must(w.Drain(ctx))
 	equal(t, heard, map[string]int{"ok": 1, "bad": 1, "join.wait": 1})
+}
+
+// joinOn does all that joins can do on a connection: one is completed, one cancelled.
+func (b *bed) joinOn(on waypost.Execer) {
+	start := func() waypost.ID {
+		return must(b.joins().Start(ctx, on, waypost.NewJoin(2, waypost.GroupingKey("all"), waypost.Metadata("m"),
+			waypost.OnSuccess(message("ok", "1")), waypost.JoinTimeout(time.Hour))))
+	}
+	done, gone := start(), start()
+	first := must(b.outbox.Enqueue(ctx, on, step(done, gone))).ID
+	second := must(b.outbox.Enqueue(ctx, on, message("step", "x"))).ID
+	equal(b.t, must(b.joins().Attach(ctx, on, done, first, second)), 1)
+	equal(b.t, must(b.joins().ReportCompleted(ctx, on, done, first, second)), 2)
+	equal(b.t, must(b.joins().ReportFailed(ctx, on, gone, first)), 1)
+	equal(b.t, must(b.joins().Cancel(ctx, on, gone)), true)
+	equal(b.t, must(b.joins().Cancel(ctx, on, done)), false)
 }

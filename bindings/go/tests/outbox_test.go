@@ -43,11 +43,15 @@ func TestEnqueueRolledBackToASavepointIsGone(t *testing.T) {
 	b := newBed(t)
 	conn := must(b.db.Conn(ctx))
 	defer conn.Close()
-	b.exec(conn, "BEGIN")
+	begin, save, back := "BEGIN", "SAVEPOINT s", "ROLLBACK TO s"
+	if onSqlserver() {
+		begin, save, back = "BEGIN TRANSACTION", "SAVE TRANSACTION s", "ROLLBACK TRANSACTION s"
+	}
+	b.exec(conn, begin)
 	must(b.outbox.Enqueue(ctx, conn, message("kept", "1")))
-	b.exec(conn, "SAVEPOINT s")
+	b.exec(conn, save)
 	must(b.outbox.Enqueue(ctx, conn, message("gone", "2")))
-	b.exec(conn, "ROLLBACK TO s")
+	b.exec(conn, back)
 	b.exec(conn, "COMMIT")
 	equal(t, topicsOf(b.claim()), []string{"kept"})
 }
@@ -562,4 +566,25 @@ func TestErrorsOfArgumentsAndStates(t *testing.T) {
 	_, err = store.Worker()
 	fails(t, err, waypost.ErrState)
 	equal(t, b.count(), 0)
+}
+
+// proves: BND-004
+func TestErrorsNameArgumentsAsGoDoes(t *testing.T) {
+	b := newBed(t)
+	says := func(err error, text string) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%v does not say %q", err, text)
+		}
+	}
+	_, err := b.outbox.Claim(ctx, waypost.NewID(), nil, 1, -time.Second)
+	says(err, "lease is -1000 ms")
+	m := message("t", "x")
+	m.CorrelationID = strings.Repeat("x", 256)
+	_, err = b.outbox.Enqueue(ctx, nil, m)
+	says(err, "correlationID has 256")
+	_, err = b.leases().Acquire(ctx, nil, "n", "me", 0)
+	says(err, "duration is 0 ms")
+	_, err = b.outbox.Cleanup(ctx, -time.Second)
+	says(err, "olderThan is -1000 ms")
 }

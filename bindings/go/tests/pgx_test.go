@@ -118,19 +118,3 @@ func TestPgxTransactionIsJoinedByEveryOperation(t *testing.T) {
 		})
 	}
 }
-
-// joinOn does all that joins can do on a connection: one is completed, one cancelled.
-func (b *bed) joinOn(on waypost.Execer) {
-	start := func() waypost.ID {
-		return must(b.joins().Start(ctx, on, waypost.NewJoin(2, waypost.GroupingKey("all"), waypost.Metadata("m"),
-			waypost.OnSuccess(message("ok", "1")), waypost.JoinTimeout(time.Hour))))
-	}
-	done, gone := start(), start()
-	first := must(b.outbox.Enqueue(ctx, on, step(done, gone))).ID
-	second := must(b.outbox.Enqueue(ctx, on, message("step", "x"))).ID
-	equal(b.t, must(b.joins().Attach(ctx, on, done, first, second)), 1)
-	equal(b.t, must(b.joins().ReportCompleted(ctx, on, done, first, second)), 2)
-	equal(b.t, must(b.joins().ReportFailed(ctx, on, gone, first)), 1)
-	equal(b.t, must(b.joins().Cancel(ctx, on, gone)), true)
-	equal(b.t, must(b.joins().Cancel(ctx, on, done)), false)
-}

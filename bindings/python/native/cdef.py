@@ -8,7 +8,7 @@ from pathlib import Path
 HEADERS = [  # in order of use
     "base.h", "config.h", "schedule.h", "store.h", "router.h", "op.h", "outbox.h", "inbox.h",
     "timer.h", "job.h", "worker.h", "dead.h", "lease.h", "join.h",
-    "health.h", "metrics.h",
+    "health.h", "metrics.h", "trace.h", "pause.h", "audit.h",
 ]
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 CONSTANT = re.compile(r"^#define\s+(WP_\w+)\s+(-?\d+)\s*$")

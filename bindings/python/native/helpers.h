@@ -48,6 +48,11 @@ static const char *wpy_payload(size_t *len, const wp_delivery *delivery)
     return wp_received_payload(len, wp_delivery_message(delivery));
 }
 
+static int wpy_has_headers(const wp_delivery *delivery)
+{
+    return wp_received_headers(wp_delivery_message(delivery))[1] != '}';
+}
+
 /* The SQLite that the core calls. */
 static const char *wpy_sqlite_version(void)
 {

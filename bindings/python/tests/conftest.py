@@ -15,14 +15,16 @@ from pathlib import Path
 from typing import Any, AsyncIterator, Callable, Dict, Iterator, List
 from urllib.parse import urlsplit
 
+import on_mariadb
+import on_sqlserver
 import pytest
 
 import waypost
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=timezone.utc)
 SECOND = timedelta(seconds=1)
-PATIENCE = 60.0  # how long a condition may take before the test fails
-ENGINES = ("sqlite", "postgresql")
+PATIENCE = 180.0  # how long a condition may take before the test fails
+ENGINES = ("sqlite", "postgresql", "mariadb") + ("sqlserver",) * on_sqlserver.is_there()
 
 
 def until(condition: Callable[[], object], what: str = "the condition") -> None:
@@ -143,6 +145,8 @@ in_use: Dict[str, Database] = {}
 def databases_of_this_run() -> Iterator[None]:
     """Dropped at its end."""
     yield
+    on_mariadb.drop_all()
+    on_sqlserver.drop_all()
     import psycopg
 
     for database in idle:
@@ -159,6 +163,10 @@ def connect(url: str, autocommit: bool = False, **options: Any) -> Any:
         if autocommit:
             options["isolation_level"] = None
         return sqlite3.connect(url[len("sqlite:") :], **options)
+    if on_mariadb.is_mine(url):
+        return on_mariadb.connect(url, autocommit, **options)
+    if on_sqlserver.is_mine(url):
+        return on_sqlserver.connect(url, autocommit, **options)
     import psycopg
 
     return psycopg.connect(url, autocommit=autocommit, **options)
@@ -172,6 +180,10 @@ async def connect_async(url: str, autocommit: bool = False) -> AsyncIterator[Any
 
         options: Any = {"isolation_level": None} if autocommit else {}
         connection = await aiosqlite.connect(url[len("sqlite:") :], **options)
+    elif on_mariadb.is_mine(url):
+        connection = await on_mariadb.connect_async(url, autocommit)
+    elif on_sqlserver.is_mine(url):
+        pytest.skip("no async driver for SQL Server is installed")
     else:
         import psycopg
 
@@ -179,18 +191,35 @@ async def connect_async(url: str, autocommit: bool = False) -> AsyncIterator[Any
     try:
         yield connection
     finally:
-        await connection.close()
+        ended = connection.close()
+        if ended is not None:  # aiomysql's is no coroutine
+            await ended
 
 
 def in_transaction(connection: Any) -> bool:
     if isinstance(connection, sqlite3.Connection):
         return connection.in_transaction
+    if isinstance(connection, on_mariadb.Connection):
+        return bool(connection.server_status & 1)
+    if on_sqlserver.is_of_mine(connection):
+        return bool(connection.execute("SELECT @@TRANCOUNT").fetchone()[0])
     return bool(connection.info.transaction_status)
+
+
+def begin(connection: Any) -> None:
+    """Begin a transaction on one that commits by itself."""
+    if on_sqlserver.is_of_mine(connection):
+        connection.autocommit = False  # pyodbc does not see a BEGIN TRANSACTION
+    else:
+        connection.execute("BEGIN")
 
 
 ORDERS = {
     "sqlite": "CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, name TEXT)",
     "postgresql": "CREATE TABLE IF NOT EXISTS orders (id serial PRIMARY KEY, name text)",
+    "mariadb": "CREATE TABLE IF NOT EXISTS orders (id INT AUTO_INCREMENT PRIMARY KEY, name TEXT)",
+    "sqlserver": "IF OBJECT_ID('dbo.orders') IS NULL"
+    " CREATE TABLE orders (id INT IDENTITY PRIMARY KEY, name NVARCHAR(100))",
 }
 
 
@@ -248,6 +277,10 @@ def new_url(engine: str, tmp_path: Path) -> Iterator[Callable[[], str]]:
             made += 1
             if engine == "sqlite":
                 return f"sqlite:{tmp_path / f'app{made}.db'}"
+            if engine == "mariadb":
+                return stack.enter_context(on_mariadb.mariadb_database())
+            if engine == "sqlserver":
+                return stack.enter_context(on_sqlserver.sqlserver_database())
             return stack.enter_context(postgresql_database())
 
         yield make
@@ -259,7 +292,12 @@ def url(request: pytest.FixtureRequest, engine: str) -> Iterator[str]:
     if engine == "sqlite" or "app" not in request.fixturenames:
         yield request.getfixturevalue("new_url")()
         return
-    with postgresql_database(deployed=True) as made:
+    database = {
+        "postgresql": postgresql_database,
+        "mariadb": on_mariadb.mariadb_database,
+        "sqlserver": on_sqlserver.sqlserver_database,
+    }
+    with database[engine](deployed=True) as made:
         yield made
 
 
@@ -273,9 +311,12 @@ def app(engine: str, url: str) -> Iterator[App]:
         connection.commit()
     if url in in_use and not in_use[url].fingerprint:
         in_use[url].fingerprint = value_of(in_use[url].connection, FINGERPRINT)
+    on_mariadb.keep_schema(url)
+    on_sqlserver.keep_schema(url)
     yield app
     for opened in reversed(app.opened):
-        opened.close()
+        if not getattr(opened, "closed", False):  # pyodbc's cannot be closed twice
+            opened.close()
     store.close()
 
 
@@ -285,3 +326,19 @@ def live(app: App) -> Iterator[waypost.Store]:
     store = waypost.Store.open(app.url)
     yield store
     store.close()
+
+
+@pytest.fixture
+def claim(app: App) -> waypost.Claim:
+    """Of an earlier message."""
+    app.outbox.enqueue("earlier", "1")
+    return app.claim(topics=["earlier"])
+
+
+@pytest.fixture(scope="session")
+def django_ready() -> None:
+    import django
+    from django.conf import settings
+
+    settings.configure(DEBUG=True, DATABASES={"default": {"ENGINE": "django.db.backends.dummy"}})
+    django.setup()

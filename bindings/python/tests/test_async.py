@@ -339,6 +339,7 @@ def test_loop_closed_while_handlers_are_pending_gives_them_back(live: waypost.St
         assert info.last_error == "the event loop was closed"
 
 
+@pytest.mark.engines("sqlite", "postgresql")
 def test_tasks_are_not_collected(live: waypost.Store) -> None:
     worker = live.worker(**FAST)
     count = 200

@@ -12,7 +12,7 @@ from contextlib import closing
 from typing import Any, Callable, List
 
 import pytest
-from conftest import NOW, SECOND, App, connect, connect_async, in_transaction, until
+from conftest import NOW, SECOND, App, begin, connect, connect_async, in_transaction, until
 
 import waypost
 from waypost import (
@@ -50,6 +50,8 @@ def finish(app: App) -> None:
 def test_check_is_new_then_seen_and_done_once_processed(app: App) -> None:
     inbox = app.store.inbox
     assert inbox.check(KEY) == Arrival(NEW) and Arrival(NEW).proceed
+    with pytest.raises(TypeError, match="proceed"):
+        bool(Arrival(DONE))
     assert inbox.check(KEY) == Arrival(SEEN) and Arrival(SEEN).proceed
     inbox.mark_processed(KEY)
     assert inbox.check(KEY) == Arrival(DONE) and not Arrival(DONE).proceed
@@ -279,9 +281,9 @@ def test_once_on_a_connection_that_commits_by_itself_is_refused(app: App) -> Non
         app.store.inbox.once(KEY, connection=connection)
     with pytest.raises(NotFoundError):
         app.store.inbox.get(KEY)
-    connection.execute("BEGIN")
+    begin(connection)
     assert app.store.inbox.once(KEY, connection=connection).proceed
-    connection.execute("COMMIT")
+    connection.commit()
     assert app.store.inbox.check(KEY).state is DONE
 
     async def on_async() -> None:

@@ -99,9 +99,13 @@ def test_stored_job_shows_what_it_was_defined_with(app: App) -> None:
 
 # scenario: RUN-013
 # proves: JOB-018
-def test_expression_is_overridden_by_an_option_until_it_is_taken_away(app: App) -> None:
-    overrides = json.dumps({"a": "*/7 * * * *", "b": "*/99 * * * *"})
-    store = app.open(job_cron_overrides=overrides)
+@pytest.mark.parametrize("form", [dict, json.dumps])
+def test_expression_is_overridden_by_an_option_until_it_is_taken_away(
+    app: App, form: Callable[[Dict[str, str]], Any]
+) -> None:
+    store = app.open(job_cron_overrides=form({"a": "*/7 * * * *", "b": "*/99 * * * *"}))
+    with pytest.raises(ArgumentError, match="overrides must map str to str"):
+        app.open(job_cron_overrides={"a": 7})
     store.jobs.put(Job("a", cron="@hourly"))
     store.jobs.put(Job("b", cron="@hourly"))  # its override is malformed: logged, and the code's stays
     assert [job.cron for job in store.jobs.list()] == ["*/7 * * * *", "@hourly"]
@@ -283,7 +287,8 @@ def test_registration_is_a_reconcile(app: App) -> None:
     start("other's", registrar="other")
     assert jobs.get("stays").registrar == "app" and due("goes") == 10 * MINUTE
     start("stays")
-    assert due("goes") is None and not jobs.get("goes").enabled
+    assert due("goes") is None and not jobs.get("goes").enabled and jobs.get("goes").vanished
+    assert not jobs.get("stays").vanished
     assert due("stays") == due("other's") == 10 * MINUTE
     app.clock.advance(MINUTE)
     start("stays", "goes", cron="*/15 * * * *")
@@ -365,6 +370,23 @@ def test_run_past_its_timeout_is_told_and_has_timed_out(live: waypost.Store, kin
         id = live.jobs.trigger("j")
         until(lambda: live.jobs.runs.get(id).ended)
     assert live.jobs.runs.get(id).status is RunStatus.TIMED_OUT and told == [Cancel.TIMEOUT]
+
+
+# proves: JOB-011
+def test_run_that_returns_after_its_timeout_has_timed_out_all_the_same(live: waypost.Store) -> None:
+    worker = live.worker(poll_max=0.05)
+
+    @worker.job("j", cron="@yearly", timeout=0.1, max_attempts=1)
+    def slow(delivery: Delivery) -> str:
+        until(lambda: delivery.cancelled)
+        return "half of it"
+
+    with worker:
+        id = live.jobs.trigger("j")
+        until(lambda: live.jobs.runs.get(id).ended)
+    run = live.jobs.runs.get(id)
+    assert (run.status, run.output) == (RunStatus.TIMED_OUT, "half of it")
+    assert run.error is not None and run.error.startswith("timeout")
 
 
 # scenario: RUN-008
@@ -453,7 +475,7 @@ def test_handler_of_a_cancelled_run_is_told(live: waypost.Store, kind: str) -> N
 
 # scenario: RUN-010
 # proves: JOB-008
-def test_stop_and_lost_lease_tell_a_runs_handler(live: waypost.Store) -> None:
+def test_stop_tells_a_runs_handler(live: waypost.Store) -> None:
     worker = live.worker(poll_max=0.05, stop_timeout=30)
     began = threading.Event()
 
@@ -470,6 +492,36 @@ def test_stop_and_lost_lease_tell_a_runs_handler(live: waypost.Store) -> None:
         wait(began)
     run = live.jobs.runs.get(id)
     assert run.status is RunStatus.PENDING and run.attempt == 0, "it was given back"
+
+
+# proves: JOB-008, JOB-009
+def test_lost_lease_tells_a_runs_handler(app: App) -> None:
+    worker = app.store.worker()
+    began, told = threading.Event(), threading.Event()
+    outcome: List[object] = []
+
+    @worker.job("j")
+    def slow(delivery: Delivery) -> None:
+        began.set()
+        until(lambda: delivery.cancelled)
+        outcome.append(delivery.cancel_reason)
+        told.set()
+
+    app.store.jobs.put(Job("j", cron="@yearly"))
+    ahead = waypost.ManualClock(NOW + timedelta(hours=1))  # another host, whose clock is wrong
+    other = app.open(clock=ahead)
+    with worker:
+        id = app.store.jobs.trigger("j")
+        wait(began)
+        assert other.jobs.runs.reap() == 1
+        ahead.advance(timedelta(hours=1))
+        claim = other.jobs.runs.claim(waypost.new_id(), lease=3600)
+        assert [run.id for run in claim] == [id]
+        app.clock.advance(200 * SECOND)  # past 60 % of the lease: it is renewed
+        wait(told)
+    assert outcome == [Cancel.LEASE_LOST]
+    assert other.jobs.runs.ack(claim.owner, claim) == 1
+    assert other.jobs.runs.get(id).status is RunStatus.SUCCEEDED
 
 
 # scenario: RUN-011
@@ -849,6 +901,9 @@ def test_in_the_apps_transaction_they_are_there_with_its_commit_alone(
     jobs.put(Job("new", cron="@daily"), connection=connection)
     run = jobs.trigger("new", connection=connection)
     jobs.once("later", NOW + HOUR, connection=connection)
+    assert jobs.get("new", connection=connection).cron == "@daily"
+    with pytest.raises(NotFoundError):
+        jobs.get("other", connection=connection)
     with pytest.raises(NotFoundError):
         jobs.get("new")
     end()
@@ -882,6 +937,7 @@ def test_by_async_calls(app: App, on_connection: bool) -> None:
             for name in ("a", "b"):
                 await jobs.put_async(Job(name, cron="@daily"), connection=chosen)
             run = await jobs.trigger_async("a", connection=chosen)
+            assert (await jobs.get_async("a", connection=chosen)).cron == "@daily"
             assert await jobs.delete_async("b", connection=chosen)
             assert not await jobs.delete_async("b", connection=chosen)
             if on_connection:

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any, List
 from urllib.parse import urlsplit
 
+import on_mariadb
+import on_sqlserver
 import pytest
-from conftest import NOW, SECOND, App, connect, in_transaction, postgresql_server
+from conftest import NOW, SECOND, App, begin, connect, in_transaction, postgresql_server
 
 import waypost
 from waypost import ArgumentError, Message, RangeError, Status
@@ -44,12 +46,13 @@ def test_enqueue_in_transaction_rolled_back_leaves_no_trace(app: App) -> None:
 # proves: OBX-001
 def test_enqueue_rolled_back_to_a_savepoint_is_gone_and_the_earlier_stays(app: App) -> None:
     connection = app.connect(autocommit=True)
-    connection.execute("BEGIN")
+    begin(connection)
     app.outbox.enqueue("kept", "1", connection=connection)
-    connection.execute("SAVEPOINT s")
+    transact_sql = on_sqlserver.is_mine(app.url)
+    connection.execute("SAVE TRANSACTION s" if transact_sql else "SAVEPOINT s")
     app.outbox.enqueue("gone", "2", connection=connection)
-    connection.execute("ROLLBACK TO s")
-    connection.execute("COMMIT")
+    connection.execute("ROLLBACK TRANSACTION s" if transact_sql else "ROLLBACK TO s")
+    connection.commit()
     assert [message.topic for message in app.claim()] == ["kept"]
 
 
@@ -566,6 +569,15 @@ def objects(connection: Any) -> List[Any]:
     """The schemas and tables of a database."""
     if isinstance(connection, sqlite3.Connection):
         return connection.execute("SELECT name FROM sqlite_master").fetchall()
+    if isinstance(connection, on_mariadb.Connection):
+        tables = (
+            "SELECT table_schema, table_name FROM information_schema.tables"
+            " WHERE table_schema = DATABASE()"  # other tests make theirs meanwhile
+        )
+        return sorted(connection.execute(tables).fetchall())
+    if on_sqlserver.is_of_mine(connection):
+        every = "SELECT name FROM sys.schemas UNION ALL SELECT name FROM sys.tables"
+        return sorted(tuple(row) for row in connection.execute(every).fetchall())
     rows = connection.execute("SELECT nspname FROM pg_namespace").fetchall()
     return sorted(rows + connection.execute("SELECT relname FROM pg_class").fetchall())
 
@@ -575,6 +587,10 @@ def test_database_that_is_missing_is_not_made(engine: str, tmp_path: Path) -> No
     url = f"sqlite:{tmp_path / 'missing.db'}"
     if engine == "postgresql":
         url = urlsplit(postgresql_server())._replace(path="/waypost_missing").geturl()
+    elif engine == "mariadb":
+        url = f"{on_mariadb.server()};Database=waypost_missing"
+    elif engine == "sqlserver":
+        url = f"{on_sqlserver.server()};Database=waypost_missing"
     for _ in range(2):
         with pytest.raises(waypost.UnavailableError, match="missing"):
             waypost.Store.open(url, deploy=engine != "sqlite")

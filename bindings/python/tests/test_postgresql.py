@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from conftest import App, until
+from steps import INSERT, PAYLOAD, Rolled, check, steps
 
 import waypost
 from waypost import Message
@@ -27,50 +28,7 @@ sa_asyncio = pytest.importorskip("sqlalchemy.ext.asyncio")
 
 pytestmark = pytest.mark.engines("postgresql")
 
-INSERT = "INSERT INTO orders (name) VALUES ('x')"
 LEVELS = ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"]
-
-
-class Rolled(Exception):
-    """Makes a transaction roll back."""
-
-
-PAYLOAD = "\U0001f600 % %s %% ' \\ \" $1 ? :a @b"
-
-
-@pytest.fixture
-def claim(app: App) -> waypost.Claim:
-    """Of an earlier message."""
-    app.outbox.enqueue("earlier", "1")
-    return app.claim(topics=["earlier"])
-
-
-def steps(app: App, connection: object, claim: waypost.Claim) -> None:
-    """Every statement that Waypost runs on a connection of the app's: enqueues that return rows and
-    that do not, of one and of many, and acks."""
-    made = app.outbox.enqueue("unique", PAYLOAD, connection=connection, unique_key="k")
-    again = app.outbox.enqueue("unique", "2", connection=connection, unique_key="k")
-    assert again.duplicate and again.id == made.id
-    app.outbox.enqueue("plain", PAYLOAD, connection=connection, headers={"a": PAYLOAD})
-    batch = [Message("many", PAYLOAD), Message("many", "2", unique_key="m")] * 2
-    results = app.outbox.enqueue_many(batch, connection=connection)
-    assert [one.duplicate for one in results] == [False, False, False, True]
-    assert results[1].id == results[3].id
-    assert app.outbox.ack(claim.owner, claim, connection=connection, worker="w") == 1
-
-
-def check(app: App, commit: bool) -> None:
-    """What is there afterwards."""
-    total = app.outbox.stats().total
-    assert app.orders() == (1 if commit else 0)
-    assert total.done == (1 if commit else 0)
-    assert total.in_progress == (0 if commit else 1)
-    if not commit:
-        assert total.ready == 0
-        return
-    claim = app.claim()
-    assert sorted(message.topic for message in claim) == ["many"] * 3 + ["plain", "unique"]
-    assert sum("\U0001f600" in message.payload for message in claim) == 4
 
 
 # ---- psycopg 3 ------------------------------------------------------------------------------
@@ -488,14 +446,6 @@ def test_sqlalchemy_savepoint_and_error(app: App) -> None:
 # ---- Django ---------------------------------------------------------------------------------
 
 django = pytest.importorskip("django")
-
-
-@pytest.fixture(scope="module")
-def django_ready() -> None:
-    from django.conf import settings
-
-    settings.configure(DEBUG=True, DATABASES={"default": {"ENGINE": "django.db.backends.dummy"}})
-    django.setup()
 
 
 @pytest.fixture

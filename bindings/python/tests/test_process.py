@@ -20,6 +20,7 @@ import waypost
 from waypost import Status
 
 ROUNDS = 20
+TESTS = os.path.dirname(os.path.abspath(__file__))
 FAST: Dict[str, Any] = {"poll_max": 0.05, "poll_min": 0.01}
 
 
@@ -228,12 +229,14 @@ EXIT = """
 """
 
 
+@pytest.mark.engines("sqlite", "postgresql")
 @pytest.mark.parametrize("kind", ["plain", "async", "blocks", "waits", "idle"])
 def test_script_that_stops_nothing_ends_well(new_url: Callable[[], str], kind: str) -> None:
     for _ in range(ROUNDS // 4):
         run(EXIT, new_url(), kind)
 
 
+@pytest.mark.engines("sqlite", "postgresql")
 @pytest.mark.parametrize("how", ["sys.exit(3)", "raise SystemExit(3)", "os._exit(3)"])
 def test_status_of_a_script_with_running_workers(url: str, how: str) -> None:
     run(textwrap.dedent(EXIT) + f"import os\n{how}\n", url, "plain", status=3)
@@ -437,13 +440,10 @@ def test_nothing_is_lost_when_workers_are_killed(live: waypost.Store, app: App) 
 APP_KILLED = """
     import os, sys
     import waypost
+    sys.path.append(sys.argv[4])
+    import conftest
     store = waypost.Store.open(sys.argv[1])
-    if store.location.startswith("postgresql:"):
-        import psycopg
-        connection = psycopg.connect(store.location)
-    else:
-        import sqlite3
-        connection = sqlite3.connect(store.location)
+    connection = conftest.connect(sys.argv[1])
     connection.execute("INSERT INTO orders (name) VALUES ('x')")
     store.outbox.enqueue("a", sys.argv[2], connection=connection)
     if sys.argv[3] == "commit":
@@ -456,7 +456,7 @@ APP_KILLED = """
 def test_app_killed_before_and_after_its_commit(live: waypost.Store, app: App) -> None:
     for number in range(ROUNDS // 4):
         for end in ("kill", "commit"):
-            run(APP_KILLED, app.url, number, end, status=-signal.SIGKILL)
+            run(APP_KILLED, app.url, number, end, TESTS, status=-signal.SIGKILL)
     assert live.outbox.stats().total.ready == ROUNDS // 4 == app.orders()
 
 
@@ -464,18 +464,15 @@ ONCE = """
     import os, random, sys
     import waypost
     from waypost import InboxKey
+    sys.path.append(sys.argv[4])
+    import conftest
     store = waypost.Store.open(sys.argv[1])
     random.seed(int(sys.argv[2]))
-    postgresql = store.location.startswith("postgresql:")
-    if postgresql:
-        import psycopg
-        connection = psycopg.connect(store.location)
-    else:
-        import sqlite3
-        connection = sqlite3.connect(store.location, timeout=60, isolation_level=None)
+    file = sys.argv[1].startswith("sqlite:")
+    connection = conftest.connect(sys.argv[1], **({"timeout": 60, "autocommit": True} if file else {}))
     for number in random.choices(range(int(sys.argv[3])), k=1000):
         key = InboxKey("src", str(number))
-        if not postgresql:
+        if file:
             connection.execute("BEGIN IMMEDIATE")
         connection.execute("SAVEPOINT tried")
         if random.random() < 0.2:  # as if it had never been asked
@@ -514,7 +511,7 @@ def test_delivery_takes_effect_once_where_processes_die_at_any_time(live: waypos
                 processes.remove(process)
             while len(processes) < 3:
                 seed += 1
-                processes.append(stack.enter_context(subprocess.Popen(command + [str(seed), str(keys)])))
+                processes.append(stack.enter_context(subprocess.Popen(command + [str(seed), str(keys), TESTS])))
                 stack.callback(processes[-1].kill)
     with contextlib.closing(connect(app.url)) as connection:
         rows = connection.execute("SELECT name, count(*) FROM orders GROUP BY name").fetchall()

@@ -152,6 +152,8 @@ def test_router_key_its_outbox_or_not_found(
     key = uuid.uuid4()
     with waypost.Router({"app": urls["app"], str(key): urls["side"]}, deploy=True) as router:
         assert router.store("app").id == "app" and len(router) == 2
+        assert router.ids == list(router) == ["app", str(key)]
+        assert "app" in router and key in router and "none" not in router and 1 not in router
         router.outbox(key).enqueue("t", "x")
         assert router.outbox(str(key)).stats().total.ready == 1
         assert router.outbox("app").stats().total.ready == 0
@@ -159,9 +161,19 @@ def test_router_key_its_outbox_or_not_found(
             router.outbox("none")
         with pytest.raises(waypost.ConfigError):
             router.set({"bad": {"schema": "x"}})
+        with pytest.raises(waypost.ConfigError, match='store "bad": .*no known kind'):
+            router.set({"good": urls["app"], "bad": "sqlit:typo.db"})
         assert len(router) == 2
+        router.set({})
+        assert router and router.ids == []
     with pytest.raises(waypost.StateError):
         router.store("app")
+    with pytest.raises(waypost.StateError):
+        router.ids
+    with pytest.raises(waypost.ArgumentError, match="both given"):
+        waypost.Router({"app": urls["app"]}, discover=lambda: urls)
+    with pytest.raises(waypost.ArgumentError, match="discover is a dict"):
+        waypost.Router(discover=urls)  # type: ignore[arg-type]
 
 
 # scenario: WRK-124

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -35,6 +36,7 @@ def folder() -> str:
 
 
 # proves: IBX-001, IBX-002, IBX-103..105
+@pytest.mark.engines("sqlite", "postgresql")
 def test_each_delivery_runs_once_however_it_is_sent(url: str, folder: str) -> None:
     command = [sys.executable, str(WEBHOOK / "deliver.py"), folder, url]
     done = subprocess.run(command, text=True, capture_output=True, timeout=300)
@@ -100,6 +102,32 @@ def test_malformed_deliveries_are_refused(app: App, port: int) -> None:
         assert raw.makefile("rb").readline().split()[1] == b"400"
     assert app.store.inbox.stats().topics == {}
     assert post(port, b"{}") == (200, "new")
+
+
+def start(url: str, secret: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, str(WEBHOOK / "receiver.py"), url],
+        env={**os.environ, "WEBHOOK_SECRET": secret},
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+@pytest.mark.engines("sqlite")
+def test_no_secret_is_refused(url: str) -> None:
+    with start(url, "") as process:
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 1 and "WEBHOOK_SECRET is empty" in said
+
+
+@pytest.mark.engines("sqlite")
+def test_ctrl_c_ends_it(url: str) -> None:
+    with start(url, "secret") as process:
+        assert process.stdout
+        taken = int(process.stdout.readline())
+        assert post(taken, b"{}") == (200, "new")
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 0 and "Traceback" not in said
 
 
 @pytest.mark.engines("sqlite")

@@ -724,8 +724,9 @@ def test_options_of_one_topic_differ_from_the_workers(app: App) -> None:
 # ---- running --------------------------------------------------------------------------------
 
 
+@pytest.mark.engines("sqlite", "postgresql")  # on MariaDB such commits are found by polling
 def test_worker_wakes_for_commits_of_the_apps_own_connections(app: App) -> None:
-    """The polls are an hour apart: only the change of the file can wake it."""
+    """The polls are an hour apart: only a hint can wake it."""
     store = app.open(clock=None)
     worker = store.worker(poll_min=3600, poll_max=3600)
     handled: List[str] = []
@@ -857,6 +858,7 @@ def collecting() -> Iterator[None]:
 
 
 # proves: BND-003
+@pytest.mark.engines("sqlite", "postgresql")
 def test_handles_survive_garbage_collection(live: waypost.Store, collecting: None) -> None:
     worker = live.worker(**FAST)
     payloads: List[str] = []
@@ -875,6 +877,7 @@ def test_handles_survive_garbage_collection(live: waypost.Store, collecting: Non
     assert {delivery.payload for delivery in kept} <= set(payloads), "kept ones stay readable"
 
 
+@pytest.mark.engines("sqlite", "postgresql")
 def test_stores_workers_and_handlers_are_freed(url: str) -> None:
     class Handler:
         def __call__(self, delivery: Delivery) -> None:

@@ -48,13 +48,16 @@ from waypost.joins import JOIN_WAIT, Joins
 from waypost.lease import Lease, LeaseCounters, Leases, Semaphore, Semaphores
 from waypost.message import (
     Arrival,
+    AuditEntry,
     Claim,
     Enqueued,
     InboxKey,
     InboxState,
     Info,
     LeaseInfo,
+    ListedLease,
     Message,
+    PausedTopic,
     QueueKind,
     QueueStats,
     Received,
@@ -69,12 +72,14 @@ from waypost.schedule import Schedule
 from waypost.store import Store, deploy
 from waypost.timers import Timers
 from waypost._select import Candidate
+from waypost._trace import Trace, current_trace, use_trace
 from waypost.worker import Counters, Worker
 
 __all__ = [
     "AllQueues",
     "ArgumentError",
     "Arrival",
+    "AuditEntry",
     "Cancel",
     "Cancelled",
     "Candidate",
@@ -111,6 +116,7 @@ __all__ = [
     "LeaseInfo",
     "LeaseLostError",
     "Leases",
+    "ListedLease",
     "ManualClock",
     "MemberStatus",
     "Message",
@@ -122,6 +128,7 @@ __all__ = [
     "Overlap",
     "Page",
     "QueueKind",
+    "PausedTopic",
     "QueueStats",
     "RangeError",
     "Received",
@@ -143,12 +150,15 @@ __all__ = [
     "Store",
     "TimeoutError",
     "Timers",
+    "Trace",
     "UnavailableError",
     "Worker",
     "__version__",
+    "current_trace",
     "decode_base64",
     "deploy",
     "drivers",
     "encode_base64",
     "new_id",
+    "use_trace",
 ]

@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, Optional
 from waypost import _handle, errors
 from waypost._log import LOGGER
 from waypost._text import encode
+from waypost._trace import traced, traced_async
 from waypost.delivery import Delivery
 from waypost.message import QueueKind
 
@@ -30,8 +31,8 @@ class Handler:
     ) -> None:
         self.queue = queue
         self.topic = topic
-        self.function = function
         self.is_async = function is not None and is_async_function(function)
+        self.function = None if function is None else (traced_async if self.is_async else traced)(function)
         self.options = options
 
 

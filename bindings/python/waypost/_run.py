@@ -19,6 +19,7 @@ from waypost._log import LOGGER
 from waypost._outcome import finish
 from waypost._runner import Runner
 from waypost._signals import StopOnSignal
+from waypost._trace import forget
 from waypost.delivery import Delivery
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Run:
         }
         self.context = contextvars.copy_context()
         self.context.run(inside.set, worker)
+        self.context.run(forget)
         self.loop = loop
         self.runner: Optional[Runner] = None
         self.threads: List[threading.Thread] = []
@@ -256,6 +258,7 @@ class Manual:
             core = self._worker._prepared_core()
         self._token = self._current.set(self)
         self._context.run(inside.set, self._worker)
+        self._context.run(forget)
         return core
 
     def __exit__(

@@ -2,6 +2,7 @@
 """Options as keys and values. The core's table knows them all: Config.describe()."""
 from __future__ import annotations
 
+import json
 import logging
 from datetime import timedelta
 from typing import Mapping, Optional, Union
@@ -11,8 +12,9 @@ from waypost.clock import ManualClock
 from waypost._text import instance, to_ms
 from waypost.errors import ArgumentError
 
-#: The value of an option. Durations may be timedeltas where the key ends in `_ms`.
-OptionValue = Union[str, int, float, bool, timedelta]
+#: The value of an option. Durations may be timedeltas where the key ends in `_ms`, and
+#: `job.cron_overrides` a dict of names to expressions.
+OptionValue = Union[str, int, float, bool, timedelta, Mapping[str, str]]
 
 
 def option_text(key: str, value: object) -> str:
@@ -23,9 +25,18 @@ def option_text(key: str, value: object) -> str:
         return str(to_ms(key, value))
     if isinstance(value, (int, float, str)):
         return str(value)
+    if isinstance(value, Mapping):
+        return _json_object(key, value)
     raise ArgumentError(
-        f"{key} must be a str, number, bool or timedelta, not {type(value).__name__}"
+        f"{key} must be a str, number, bool, timedelta or mapping, not {type(value).__name__}"
     )
+
+
+def _json_object(key: str, value: Mapping[str, str]) -> str:
+    for name, item in value.items():
+        if not isinstance(name, str) or not isinstance(item, str):
+            raise ArgumentError(f"{key} must map str to str: {name!r} to {item!r}")
+    return json.dumps(value if isinstance(value, dict) else dict(value))
 
 
 class Config:

@@ -152,12 +152,44 @@ class DbApi(Driver):
         cursor = connection.cursor()
         try:
             cursor.execute(sql, parameters)
-            return list(cursor.fetchall()) if cursor.description else ()
+            return _all_rows(cursor)
         finally:
             cursor.close()
 
     def autocommits(self, connection: Any) -> bool:
         return getattr(connection, "autocommit", None) is True
+
+
+def _all_rows(cursor: Any) -> Rows:
+    """Those of a procedure, whose error may come behind its rows, and whose rows behind a count."""
+    rows = list(cursor.fetchall()) if cursor.description else []
+    nextset = getattr(cursor, "nextset", None)
+    try:
+        while nextset is not None and nextset():
+            if cursor.description:
+                rows += cursor.fetchall()
+    except Exception as error:
+        if type(error).__name__ != "NotSupportedError":  # PEP 249: of drivers that have one result at most
+            raise
+    return rows
+
+
+class PyMssql(DbApi):
+    """pymssql's Connection. A plain cursor knows nothing of rows as dicts."""
+
+    def __init__(self) -> None:
+        super().__init__("pyformat")
+
+    def execute(self, connection: Any, sql: str, parameters: Parameters) -> Rows:
+        cursor = connection.cursor(as_dict=False)
+        try:
+            cursor.execute(sql, parameters)
+            return _all_rows(cursor)
+        finally:
+            cursor.close()
+
+    def autocommits(self, connection: Any) -> bool:
+        return bool(connection.autocommit_state)
 
 
 class Psycopg(Driver):
@@ -271,6 +303,55 @@ def _plain_casters(extensions: Any) -> Sequence[Any]:
     )
 
 
+class PyMysql(Driver):
+    """pymysql's Connection. A plain cursor knows nothing of the app's cursor class; it reads what remains of a
+    call's results when it is closed."""
+
+    paramstyle = "format"
+
+    def execute(self, connection: Any, sql: str, parameters: Parameters) -> Rows:
+        with connection.cursor(sys.modules["pymysql.cursors"].Cursor) as cursor:
+            cursor.execute(sql, parameters)
+            return list(cursor.fetchall()) if cursor.description else ()
+
+    def autocommits(self, connection: Any) -> bool:
+        return _mysql_autocommits(connection)
+
+
+class MysqlDb(PyMysql):
+    """MySQLdb's (mysqlclient) connection. It does not tell whether a transaction is open."""
+
+    def execute(self, connection: Any, sql: str, parameters: Parameters) -> Rows:
+        cursor = connection.cursor(sys.modules["MySQLdb.cursors"].Cursor)
+        try:
+            cursor.execute(sql, parameters)
+            return list(cursor.fetchall()) if cursor.description else ()
+        finally:
+            cursor.close()
+
+    def autocommits(self, connection: Any) -> bool:
+        return False
+
+
+class AioMysql(AsyncDriver):
+    """aiomysql's Connection."""
+
+    paramstyle = "format"
+
+    async def execute(self, connection: Any, sql: str, parameters: Parameters) -> Rows:
+        async with connection.cursor(sys.modules["aiomysql.cursors"].Cursor) as cursor:
+            await cursor.execute(sql, parameters)
+            return list(await cursor.fetchall()) if cursor.description else ()
+
+    def autocommits(self, connection: Any) -> bool:
+        return _mysql_autocommits(connection)
+
+
+def _mysql_autocommits(connection: Any) -> bool:
+    in_transaction = 1  # the protocol's SERVER_STATUS_IN_TRANS
+    return bool(connection.get_autocommit()) and not connection.server_status & in_transaction
+
+
 class Asyncpg(AsyncDriver):
     """asyncpg.Connection, pooled or not, and what has its `await fetch(sql, *values)`."""
 
@@ -322,7 +403,9 @@ class SqlAlchemy(Driver):
     def execute(self, connection: Any, sql: str, parameters: Parameters) -> Rows:
         result = connection.exec_driver_sql(sql, _for_sqlalchemy(connection, parameters))
         try:
-            return list(result) if result.returns_rows else ()
+            if not result.returns_rows:
+                return ()
+            return _results_behind(result, connection, sql) if connection.dialect.name == "mssql" else list(result)
         finally:
             result.close()
 
@@ -332,6 +415,17 @@ class SqlAlchemy(Driver):
         except ArgumentError:  # SQLAlchemy's adapter of an async driver
             return _asked_to_autocommit(connection)
         return driver.autocommits(below)
+
+
+def _results_behind(result: Any, connection: Any, sql: str) -> Rows:
+    """All rows of a procedure, and the error behind them: SQLAlchemy reads the first result alone."""
+    kinds = connection.dialect.dbapi.Error
+    try:
+        return _all_rows(result.cursor)
+    except kinds as error:
+        raise sys.modules["sqlalchemy.exc"].DBAPIError.instance(
+            sql, None, error, kinds, hide_parameters=True, dialect=connection.dialect
+        ) from error
 
 
 class SqlAlchemySession(SqlAlchemy):
@@ -446,8 +540,16 @@ _by_name: Dict[str, Union[AnyDriver, StandIn]] = {
     "psycopg.AsyncCursor": StandIn("connection"),
     "psycopg2.extensions.connection": Psycopg2(),
     "psycopg2.extensions.cursor": StandIn("connection"),
+    "pymysql.connections.Connection": PyMysql(),
+    "pymysql.cursors.Cursor": StandIn("connection"),
+    "MySQLdb.connections.Connection": MysqlDb(),
+    "MySQLdb.cursors.BaseCursor": StandIn("connection"),
+    "aiomysql.connection.Connection": AioMysql(),
+    "aiomysql.cursors.Cursor": StandIn("connection"),
     "pyodbc.Connection": DbApi("qmark"),
     "pyodbc.Cursor": StandIn("connection"),
+    "pymssql._pymssql.Connection": PyMssql(),
+    "pymssql._pymssql.Cursor": StandIn("connection"),
     "asyncpg.connection.Connection": Asyncpg(),
     "asyncpg.pool.PoolConnectionProxy": Asyncpg(),
     "django.db.backends.base.base.BaseDatabaseWrapper": Django(),

@@ -3,6 +3,7 @@
 that is delivered again is not processed again."""
 from __future__ import annotations
 
+import functools
 import uuid
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,6 +11,7 @@ from typing import Iterable, List, Mapping, Optional, Tuple, Union
 
 from waypost import _handle, drivers
 from waypost._text import Duration, Payload
+from waypost._trace import sending
 from waypost.errors import ArgumentError
 from waypost.message import Arrival, InboxKey, Info, Message
 from waypost.queue import Call, MessageQueue, item_list, optional_name
@@ -170,6 +172,7 @@ class Inbox(MessageQueue):
             lambda: self._inbox.enqueue(keys, batch),
             lambda style: self._inbox.enqueue_op(keys, batch, style),
             _handle.Operation.arrivals,
+            functools.partial(sending, "inbox", batch),
         )
 
     # ---- states by key ----------------------------------------------------------------------

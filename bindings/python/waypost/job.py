@@ -91,6 +91,8 @@ class JobInfo:
     registrar: Optional[str]
     #: False if an operator disabled it, or its code does not have it any more.
     enabled: bool
+    #: The program that registered it has it no more: it may have no handler.
+    vanished: bool
     #: None: never.
     next_due: Optional[datetime]
     last_due: Optional[datetime]

@@ -166,9 +166,20 @@ class Jobs:
 
     # ---- looking ----------------------------------------------------------------------------
 
-    def get(self, name: str) -> JobInfo:
+    def get(self, name: str, *, connection: Optional[object] = None) -> JobInfo:
         """The job of a name; NotFoundError."""
-        return _handle.job.get(self._store, name)
+        return self._get(name).run(connection)
+
+    async def get_async(self, name: str, *, connection: Optional[object] = None) -> JobInfo:
+        """get() on an async connection; without one, on a thread."""
+        return await self._get(name).run_async(connection)
+
+    def _get(self, name: str) -> Call[JobInfo]:
+        return Call(
+            lambda: _handle.job.get(self._store, name),
+            lambda style: _handle.job.get_op(self._store, name, style),
+            _handle.job.result_of,
+        )
 
     def list(self, *, after: Optional[str] = None, limit: int = 100) -> Page[JobInfo]:
         """The first page of jobs by name, in byte order, behind the name `after`; up to 10,000 on a

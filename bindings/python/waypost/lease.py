@@ -20,8 +20,8 @@ from waypost._lease_watch import Name, Turn, Watcher
 from waypost._log import LOGGER
 from waypost._text import Duration, callback, integer, name_text, optional_ms, to_ms
 from waypost.errors import ArgumentError, Error, LeaseLostError, RangeError, StateError
-from waypost.message import LeaseInfo
-from waypost.queue import Call
+from waypost.message import LeaseInfo, ListedLease
+from waypost.queue import Call, Page
 
 T = TypeVar("T")
 
@@ -482,6 +482,15 @@ class Leases:
     def __init__(self, store: _handle.Store, owner: object) -> None:
         self._store = store
         self._owner = owner  # the Store, whose end would close `store`
+
+    def list(self, *, limit: int = 100) -> Page[ListedLease]:
+        """The first page of all that there are, by name, also those that nobody holds; up to 10,000 on a
+        page."""
+
+        def read(after: Optional[_handle.Page[ListedLease]], limit: int) -> _handle.Page[ListedLease]:
+            return _handle.lease.listed(self._store, self._shared, after, limit)
+
+        return Page.first(limit, read)
 
     def acquire(
         self,

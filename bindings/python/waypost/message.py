@@ -6,7 +6,7 @@ import enum
 import uuid
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Dict, Iterator, Mapping, Optional, Sequence, Tuple, Union, overload
+from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Union, overload
 
 from waypost._text import Duration, Payload
 
@@ -71,15 +71,15 @@ class InboxState(enum.Enum):
     """The state in which a message was found when it arrived."""
 
     #: It was not known: it is the first time that it arrives.
-    NEW = 0
+    NEW = 1
     #: It had arrived before, and nothing was made of it.
-    SEEN = 1
+    SEEN = 2
     #: It is enqueued, or being processed.
-    PROCESSING = 2
+    PROCESSING = 3
     #: It was processed.
-    DONE = 3
+    DONE = 4
     #: It was given up.
-    DEAD = 4
+    DEAD = 5
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,10 @@ class Arrival:
     def proceed(self) -> bool:
         """Nobody has processed it, or is about to."""
         return self.state in (InboxState.NEW, InboxState.SEEN)
+
+    def __bool__(self) -> bool:
+        """TypeError: `if inbox.once(...)` would be true for whatever arrives, also what is done."""
+        raise TypeError("an Arrival is neither true nor false: ask its proceed or its state")
 
 
 class QueueKind(enum.Enum):
@@ -209,6 +213,8 @@ class Stats:
     oldest_ready_age: float = 0.0
     #: Of those in progress, whose lease is over: nobody has reaped them yet.
     lease_expired: int = 0
+    #: Would be claimable, but their topic is paused: not in `ready`.
+    paused: int = 0
 
 
 @dataclass(frozen=True)
@@ -217,6 +223,50 @@ class QueueStats:
 
     topics: Mapping[str, Stats]
     total: Stats
+
+
+@dataclass(frozen=True)
+class PausedTopic:
+    """A topic that workers leave alone until it is resumed."""
+
+    topic: str
+    since: datetime
+    by: Optional[str]
+
+
+@dataclass(frozen=True)
+class AuditEntry:
+    """What somebody changed by hand."""
+
+    #: Later ones have higher numbers.
+    number: int
+    at: datetime
+    #: Who did it; None: nobody said.
+    by: Optional[str]
+    #: "topic.pause", "topic.resume", "dead.replay", "dead.purge", "dead.edit", "job.pause", "job.resume",
+    #: "job.trigger", or what a later version knows.
+    action: str
+    #: In which queue; None: in none.
+    queue: Optional[QueueKind]
+    #: To what: a topic, a job's name, a message's id; None: to several.
+    subject: Optional[str]
+    #: More: how many, say; {}: there is none.
+    detail: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ListedLease:
+    """A lease or a semaphore in a list, also one that nobody holds."""
+
+    name: str
+    #: Who holds the lease, or held it last; None: nobody, or it is a semaphore.
+    owner: Optional[str]
+    #: Until when it is held, or was; of a semaphore the first of its holders. None: it has none.
+    until: Optional[datetime]
+    #: How many may hold it: 1, or the semaphore's limit.
+    limit: int
+    #: How many hold it.
+    holders: int
 
 
 @dataclass(frozen=True)

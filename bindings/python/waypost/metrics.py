@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Callable, Mapping, Optional, Sequence, Tuple
 
@@ -19,6 +20,17 @@ class Sample:
     labels: Mapping[str, str]
     value: float
 
+    @property
+    def family(self) -> str:
+        """The metric's name without what makes it one of its samples."""
+        endings = ("_bucket", "_sum", "_count") if self.kind == "histogram" else ()
+        if self.kind == "counter":
+            endings = ("_total",)
+        for ending in endings:
+            if self.name.endswith(ending):
+                return self.name[: -len(ending)]
+        return self.name
+
 
 @dataclass(frozen=True)
 class Metrics:
@@ -27,6 +39,12 @@ class Metrics:
     #: Prometheus' text format.
     text: str
     samples: Sequence[Sample]
+
+    @property
+    def meanings(self) -> Mapping[str, str]:
+        """What each is, by its family."""
+        found = re.findall(r"^# HELP (\S+?)(?:_total)? (.*)$", self.text, re.M)
+        return dict(found)
 
     def value(self, name: str, **labels: str) -> float:
         """The sum of the samples of a name that have these labels; 0.0: there are none."""

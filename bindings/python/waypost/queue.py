@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 import uuid
 from datetime import datetime
 from typing import (
     Any,
     Callable,
+    ContextManager,
     Generic,
     Iterable,
     Iterator,
@@ -21,9 +24,12 @@ from typing import (
 )
 
 from waypost import _handle, drivers
-from waypost._text import TIME_US_MAX, Duration, instance, integer, name_text, to_ms, to_us
+from waypost._text import (
+    TIME_US_MAX, Duration, Payload, encode, instance, integer, name_text, to_ms, to_us,
+)
+from waypost._trace import QUEUES, sending
 from waypost.errors import ArgumentError, RangeError
-from waypost.message import Claim, Enqueued, Info, Message, QueueStats, Received
+from waypost.message import Claim, Enqueued, Info, Message, PausedTopic, QueueStats, Received
 
 T = TypeVar("T")
 
@@ -41,21 +47,25 @@ class Call(Generic[T]):
         own: Callable[[], T],
         begin: drivers.Begin,
         result: Callable[[_handle.Operation], T],
+        span: Callable[[], ContextManager[None]] = contextlib.nullcontext,
     ) -> None:
         self._own = own
         self._begin = begin
         self._result = result
+        self._span = span
 
     def run(self, connection: Optional[object]) -> T:
-        if connection is None:
-            return self._own()
-        return drivers.run(connection, self._begin, self._result)
+        with self._span():
+            if connection is None:
+                return self._own()
+            return drivers.run(connection, self._begin, self._result)
 
     async def run_async(self, connection: Optional[object]) -> T:
         """Without a connection, on a thread so that the event loop goes on."""
-        if connection is None:
-            return await asyncio.to_thread(self._own)
-        return await drivers.run_async(connection, self._begin, self._result)
+        with self._span():
+            if connection is None:
+                return await asyncio.to_thread(self._own)
+            return await drivers.run_async(connection, self._begin, self._result)
 
 
 # ---- arguments ------------------------------------------------------------------------------
@@ -199,10 +209,11 @@ class DeadLetters:
         name = optional_name("by", by)
         return 0 if self._none else self._queue.replay(self._filter, count, rate, name)
 
-    def purge(self, *, limit: Optional[int] = None) -> int:
-        """Delete them for ever; returns how many. The inbox forgets that they ever arrived."""
-        count = self._limit(limit)
-        return 0 if self._none else self._queue.purge(self._filter, count)
+    def purge(self, *, limit: Optional[int] = None, by: Optional[str] = None) -> int:
+        """Delete them for ever; returns how many. The inbox forgets that they ever arrived. `by`: who asked
+        for it, for the audit."""
+        count, name = self._limit(limit), optional_name("by", by)
+        return 0 if self._none else self._queue.purge(self._filter, count, name)
 
     @staticmethod
     def _limit(limit: Optional[int]) -> int:
@@ -343,6 +354,55 @@ class Queue(AllQueues):
         """Recover every expired lease, and fail expired messages; returns how many changed."""
         return self._handle.reap()
 
+    # ---- pausing ----------------------------------------------------------------------------
+
+    def pause(
+        self, topic: str, *, by: Optional[str] = None, connection: Optional[object] = None
+    ) -> bool:
+        """Have all workers leave a topic alone until it is resumed. Handlers that run finish; what a
+        worker has not started goes back. False: it was paused already. `by`, up to 255 characters, is
+        noted in the audit."""
+        return self._pause("pause", topic, by).run(connection)
+
+    async def pause_async(
+        self, topic: str, *, by: Optional[str] = None, connection: Optional[object] = None
+    ) -> bool:
+        """pause() on an async connection; without one, on a thread."""
+        return await self._pause("pause", topic, by).run_async(connection)
+
+    def resume(
+        self, topic: str, *, by: Optional[str] = None, connection: Optional[object] = None
+    ) -> bool:
+        """Let a topic go on. False: it was not paused."""
+        return self._pause("resume", topic, by).run(connection)
+
+    async def resume_async(
+        self, topic: str, *, by: Optional[str] = None, connection: Optional[object] = None
+    ) -> bool:
+        """resume() on an async connection; without one, on a thread."""
+        return await self._pause("resume", topic, by).run_async(connection)
+
+    def _pause(self, verb: str, topic: str, by: Optional[str]) -> Call[bool]:
+        queue = self._handle
+        name, who = name_text("topic", topic), optional_name("by", by)
+        return Call(
+            lambda: queue.pause(verb, name, who),
+            lambda style: queue.pause_op(verb, name, who, style),
+            lambda operation: operation.result_count() == 1,
+        )
+
+    def paused(self) -> List[PausedTopic]:
+        """The topics of this queue that are paused."""
+        return self._handle.paused()
+
+    # ---- dead letters -----------------------------------------------------------------------
+
+    def edit_dead(self, id: uuid.UUID, payload: Payload, *, by: Optional[str] = None) -> bool:
+        """Give a dead letter another payload, to replay it with. It stays dead, and all else stays as it is;
+        the old payload is not kept. False: there is no such dead letter, or another transaction is at it.
+        `by`, up to 255 characters, is noted in the audit."""
+        return self._handle.edit(id, encode("payload", payload), optional_name("by", by))
+
     # ---- looking ----------------------------------------------------------------------------
 
     def stats(self, *, finished: bool = True) -> QueueStats:
@@ -371,4 +431,5 @@ def enqueue(queue: _handle.MessageQueue, messages: Iterable[Message]) -> Call[Li
         lambda: _enqueued(queue.enqueue(batch)),
         lambda style: queue.enqueue_op(batch, style),
         lambda operation: _enqueued(operation.results()),
+        functools.partial(sending, QUEUES[queue.source], batch),
     )

@@ -7,13 +7,14 @@ import os
 import threading
 import uuid
 from types import TracebackType
-from typing import Any, Callable, Dict, Mapping, Optional, Type, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Type, Union
 
 from waypost import _handle
 from waypost._log import LOGGER, Log
 from waypost._text import Duration, to_ms
 from waypost.clock import ManualClock
 from waypost.config import Config, OptionValue, option_text
+from waypost.errors import ArgumentError
 from waypost.inbox import Inbox
 from waypost.jobs import Jobs
 from waypost.outbox import Outbox
@@ -49,13 +50,18 @@ class Router:
         logger: Optional[logging.Logger] = None,
         **options: OptionValue,
     ) -> None:
-        """`stores` are given once, or `discover` finds them: it is called now, and every `interval` on
+        """Either `stores` are given once, or `discover` finds them: it is called now, and every `interval` on
         a thread of its own, by default every 5 minutes (`worker.discovery_interval_ms`). Stores that are
         the same stay as they are, changed ones are opened anew, workers let go of those that are gone.
-        When it raises, all stays as it is; the first time that is the caller's to see.
+        When it raises, all stays as it is; the first time that is the caller's to see. ArgumentError:
+        both are given.
 
         Further options are as for Store.open(), and hold for all stores and workers.
         """
+        if stores is not None and discover is not None:
+            raise ArgumentError("stores and discover are both given: let discover return these stores, too")
+        if discover is not None and not callable(discover):
+            raise ArgumentError(f"discover is a {type(discover).__name__}, not callable")
         self._clock = clock
         self._logger = logger
         self._options: Dict[str, OptionValue] = {"deploy": deploy, **options}
@@ -108,8 +114,22 @@ class Router:
         """The jobs of a key. NotFoundError: no store has this id."""
         return self.store(key).jobs
 
+    @property
+    def ids(self) -> List[str]:
+        """The ids of the stores that it has now, in the order in which they were given."""
+        return self._handle.ids()
+
     def __len__(self) -> int:
         return self._handle.count()
+
+    def __bool__(self) -> bool:
+        return True  # also without stores
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, (str, uuid.UUID)) and str(key) in self._handle.ids()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._handle.ids())
 
     # ---- workers ----------------------------------------------------------------------------
 

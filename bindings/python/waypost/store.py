@@ -22,9 +22,10 @@ from waypost.joins import Joins
 from waypost._lease_watch import Watcher
 from waypost._registered import Registered
 from waypost.lease import Lease, Leases, Semaphore, Semaphores
+from waypost.message import AuditEntry
 from waypost.metrics import Metrics, metrics_of
 from waypost.outbox import Outbox
-from waypost.queue import AllQueues
+from waypost.queue import AllQueues, Page
 from waypost.timers import Timers
 from waypost._select import Selector
 from waypost.worker import Worker
@@ -211,6 +212,16 @@ class Store:
     def semaphores(self) -> Semaphores:
         """The same of semaphores."""
         return Semaphores(self._handle, self)
+
+    def audit(self, *, limit: int = 100) -> Page[AuditEntry]:
+        """The first page of what was changed by hand, and by whom, the latest first: topics paused and
+        resumed, dead letters replayed, purged and edited, jobs disabled, enabled and triggered. Up to 10,000
+        on a page."""
+
+        def read(before: Optional[_handle.Page[AuditEntry]], limit: int) -> _handle.Page[AuditEntry]:
+            return _handle.audit.listed(self._handle, before, limit)
+
+        return Page.first(limit, read)
 
     @property
     def id(self) -> str:

@@ -34,7 +34,8 @@ WP_API wp_status wp_config_set(wp_config *config, const char *key, const char *v
 WP_API wp_status wp_config_get(char **out, const wp_config *config, const char *key,
                                wp_error **err);
 /** Set options from a JSON object of keys and scalar values; nested objects join their keys with
- * a dot (`{"worker": {"concurrency": 4}}`). All or nothing.
+ * a dot (`{"worker": {"concurrency": 4}}`). docs/CONFIGURATION.md has further names, of .NET's
+ * manner, that are taken here, in variables and by wp_config_set(). All or nothing.
  * @return WP_OK; WP_E_CONFIG: not such an object, unknown key or bad value. */
 WP_API wp_status wp_config_load_json(wp_config *config, const char *json, wp_error **err);
 /** Set options from environment variables: `WAYPOST_WORKER_LEASE_MS` is `worker.lease_ms`.

@@ -52,6 +52,11 @@ typedef struct wp_dead_list wp_dead_list;
 WP_API wp_status wp_dead_list_read(wp_dead_list **out, wp_store *store, wp_source source,
                                    const wp_dead_filter *filter, const wp_dead_list *after,
                                    int64_t limit, wp_error **err);
+/** The same without the payloads, so that large ones cost no memory: wp_received_payload() gives NULL,
+ * wp_outbox_info_payload_bytes() their lengths. One is read by wp_outbox_get() and its likes. */
+WP_API wp_status wp_dead_list_read_brief(wp_dead_list **out, wp_store *store, wp_source source,
+                                         const wp_dead_filter *filter, const wp_dead_list *after,
+                                         int64_t limit, wp_error **err);
 /** How many are on the page. */
 WP_API size_t wp_dead_list_count(const wp_dead_list *list);
 /** One of them, 0 to count - 1; NULL past the end. Borrowed from the page. */
@@ -79,6 +84,20 @@ WP_API wp_status wp_dead_replay(size_t *replayed, wp_store *store, wp_source sou
  * @param purged  may be NULL; gets how many were, also if a later one failed */
 WP_API wp_status wp_dead_purge(size_t *purged, wp_store *store, wp_source source,
                                const wp_dead_filter *filter, int64_t limit, wp_error **err);
+
+/** The same, and the audit (audit.h) tells who did it.
+ * @param by  may be NULL: who asked for it, up to 255 code units */
+WP_API wp_status wp_dead_purge_by(size_t *purged, wp_store *store, wp_source source,
+                                  const wp_dead_filter *filter, int64_t limit, const char *by,
+                                  wp_error **err);
+/** Give a dead letter another payload, to replay it with. It stays dead, and all else stays as it is. The old
+ * payload is not kept: the audit has its length.
+ * @param edited   may be NULL; gets 1, or 0 if there is no such dead letter, or another transaction is at it
+ * @param source   one queue
+ * @param payload  as wp_message_new()'s */
+WP_API wp_status wp_dead_edit(int *edited, wp_store *store, wp_source source, const wp_id *id,
+                              const char *payload, size_t payload_len, const char *by,
+                              wp_error **err);
 
 /** Workers do this by themselves after `outbox.keep_ms`, `inbox.keep_ms`, `timer.keep_ms` and `job.keep_ms`; by
  * hand, of one queue or of all: delete what was finished with success (or cancelled) at least `older_than_ms` ago, in batches of at

@@ -69,8 +69,9 @@ WP_API wp_status wp_job_set_overlap(wp_job *job, wp_overlap overlap, wp_error **
  * @param catch_up      with WP_MISFIRE_CATCH_UP: 1 to 1000; else ignored */
 WP_API wp_status wp_job_set_misfire(wp_job *job, wp_misfire misfire, int64_t threshold_ms,
                                     int64_t catch_up, wp_error **err);
-/** Set how long a run may take, 0 to 86,400,000 ms; then its handler is told to stop, and if it
- * fails, the attempt has; if it succeeds all the same, it has succeeded. 0, the default: the worker's `timeout_ms`. */
+/** Set how long a run may take, 0 to 86,400,000 ms; then its handler is told to stop, and the attempt has
+ * failed, whatever it answers: one that gave up and one that finished late look the same. Only what it completed
+ * in a transaction of the app's (wp_delivery_complete()) counts. 0, the default: the worker's `timeout_ms`. */
 WP_API wp_status wp_job_set_timeout_ms(wp_job *job, int64_t timeout_ms, wp_error **err);
 /** Set the retry policy of its runs; 0 each, the default: the worker's.
  * @param max_attempts  0 to 1,000,000
@@ -124,6 +125,14 @@ WP_API wp_status wp_job_trigger_op(wp_op **out, wp_store *store, const char *nam
  * passed meanwhile fires at once.
  * @return WP_OK; WP_E_NOT_FOUND; WP_E_STATE: it is to be enabled and is off because its program has it no more. */
 WP_API wp_status wp_job_set_enabled(wp_store *store, const char *name, int enabled, wp_error **err);
+/** The same, and the audit (audit.h) tells who did it.
+ * @param by  may be NULL: up to 255 code units */
+WP_API wp_status wp_job_set_enabled_by(wp_store *store, const char *name, int enabled,
+                                       const char *by, wp_error **err);
+/** wp_job_trigger(), noted in the audit.
+ * @param by  may be NULL: who did it, up to 255 code units */
+WP_API wp_status wp_job_trigger_by(wp_id *run_id, wp_store *store, const char *name, const char *by,
+                                   wp_error **err);
 /** Make the runs of jobs that are due, as workers do.
  * @param made  may be NULL; gets how many */
 WP_API wp_status wp_job_schedule_due(size_t *made, wp_store *store, wp_error **err);
@@ -138,11 +147,19 @@ WP_API wp_status wp_job_get(wp_jobs **out, wp_store *store, const char *name, wp
 /** The same as the app's transaction on `conn` sees it; NULL: one of its own. */
 WP_API wp_status wp_job_get_in(wp_jobs **out, wp_store *store, wp_conn *conn, const char *name,
                                wp_error **err);
+/** The same, as an operation for a connection of the host's, which fails if there is none. */
+WP_API wp_status wp_job_get_op(wp_op **out, wp_store *store, const char *name, wp_error **err);
+/** The result of a finished wp_job_get_op(), as a list of one.
+ * @return WP_OK; WP_E_STATE: not finished, or an operation without such a result. */
+WP_API wp_status wp_op_result_jobs(wp_jobs **out, const wp_op *op, wp_error **err);
 /** List jobs by name, in byte order.
  * @param after  the last name of the page before; NULL: from the first on
  * @param limit  1 to WP_BATCH_MAX */
 WP_API wp_status wp_job_list(wp_jobs **out, wp_store *store, const char *after, int64_t limit,
                              wp_error **err);
+/** The same without the payloads, which may be large: wp_job_info_payload() gives NULL. */
+WP_API wp_status wp_job_list_brief(wp_jobs **out, wp_store *store, const char *after, int64_t limit,
+                                   wp_error **err);
 /** How many there are. */
 WP_API size_t wp_jobs_count(const wp_jobs *jobs);
 /** One of them; NULL past the end. */
@@ -154,7 +171,7 @@ WP_API void wp_jobs_free(WP_OWN wp_jobs *jobs);
 WP_API const char *wp_job_info_name(const wp_job_info *info);
 /** The topic. */
 WP_API const char *wp_job_info_topic(const wp_job_info *info);
-/** The payload. */
+/** The payload; NULL: it was not read. */
 WP_API const char *wp_job_info_payload(const wp_job_info *info);
 /** The cron expression that is in force; NULL: a one-time job. */
 WP_API const char *wp_job_info_expression(const wp_job_info *info);
@@ -164,6 +181,8 @@ WP_API const char *wp_job_info_zone(const wp_job_info *info);
 WP_API const char *wp_job_info_registrar(const wp_job_info *info);
 /** 0 if an operator disabled it, or its code does not have it any more. */
 WP_API int wp_job_info_enabled(const wp_job_info *info);
+/** 1 if the program that registered it has it no more: it may have no handler. */
+WP_API int wp_job_info_vanished(const wp_job_info *info);
 /** What happens while another run is unfinished: wp_job_set_overlap(). */
 WP_API wp_overlap wp_job_info_overlap(const wp_job_info *info);
 /** What happens to occurrences that were missed: wp_job_set_misfire(). */
@@ -249,8 +268,9 @@ WP_API const char *wp_job_run_output(const wp_job_run *run);
 WP_API const char *wp_job_run_error(const wp_job_run *run);
 
 /** Cancel a run. One that waits ends at once as cancelled. The handler of one that runs is told to stop
- * (WP_CANCEL_REQUESTED), within the worker's `reap_ms`; if it then fails, the run is not tried again and
- * ends as cancelled, which is no dead letter; if it succeeds all the same, it has succeeded.
+ * (WP_CANCEL_REQUESTED), in about 0.1 s where the worker hears of changes, else within its `reap_ms`; if it then
+ * fails, the run is not tried again and ends as cancelled, which is no dead letter; if it succeeds all the same,
+ * it has succeeded.
  * @param cancelled  may be NULL; gets 1, or 0: it has ended, or there is none */
 WP_API wp_status wp_job_run_cancel(int *cancelled, wp_store *store, const wp_id *id,
                                    wp_error **err);

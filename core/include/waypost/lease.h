@@ -219,6 +219,31 @@ typedef enum wp_lease_counter {
 /** Read a counter. @threads any */
 WP_API int64_t wp_lease_counter_read(wp_store *store, wp_lease_counter counter);
 
+/* ---- lists -------------------------------------------------------------------------------- */
+
+/** A page of leases, or of semaphores. A snapshot. */
+typedef struct wp_leases wp_leases;
+
+/** List them by name, in byte order, also those that nobody holds. Thread-safe.
+ * @param after  the last name of the page before; NULL: from the first on
+ * @param limit  1 to WP_BATCH_MAX */
+WP_API wp_status wp_lease_list(wp_leases **out, wp_store *store, wp_lease_kind kind,
+                               const char *after, int64_t limit, wp_error **err);
+/** How many there are. */
+WP_API size_t wp_leases_count(const wp_leases *list);
+/** The name of one of them, 0 to count - 1; NULL past the end. */
+WP_API const char *wp_leases_name(const wp_leases *list, size_t index);
+/** Who holds the lease, or held it last; NULL: nobody, or it is a semaphore. */
+WP_API const char *wp_leases_owner(const wp_leases *list, size_t index);
+/** Until when it is held, or was; of a semaphore the first of its holders. Microseconds UTC since 1970. */
+WP_API int64_t wp_leases_until_us(const wp_leases *list, size_t index);
+/** How many may hold it. */
+WP_API int64_t wp_leases_limit(const wp_leases *list, size_t index);
+/** How many do. */
+WP_API int64_t wp_leases_holders(const wp_leases *list, size_t index);
+/** Free the page. */
+WP_API void wp_leases_free(WP_OWN wp_leases *list);
+
 WP_END_DECLS
 
 #endif

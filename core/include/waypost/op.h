@@ -45,6 +45,15 @@ typedef enum wp_value_type {
 /** Choose the parameter style; before the first wp_op_next(). Default: WP_PARAM_QMARK. */
 WP_API wp_status wp_op_set_paramstyle(wp_op *op, wp_paramstyle style, wp_error **err);
 
+/** SQL Server may end the app's transaction by itself: after a deadlock, or an error under XACT_ABORT. Some drivers
+ * (Go's) do not tell, and whatever comes next is then committed by itself. After this call each statement fails
+ * instead, and changes nothing, where the connection is in no transaction; other engines do not need that, and
+ * nothing changes. Before the first wp_op_next(). */
+WP_API wp_status wp_op_require_transaction(wp_op *op, wp_error **err);
+
+/** The number of the error that such a statement fails with. */
+#define WP_OP_NO_TRANSACTION 50907
+
 /** Go to the next statement, after the rows of the last one were fed.
  * @param more  1: execute wp_op_sql(); 0: the result is ready
  * @return WP_OK; or what the rows mean, such as WP_E_LEASE_LOST. */
@@ -87,15 +96,16 @@ WP_API wp_status wp_op_result_id(wp_id *out, const wp_op *op, size_t index, wp_e
 WP_API int wp_op_result_duplicate(const wp_op *op, size_t index);
 /** The state in which a message was found when it arrived (inbox.h). */
 typedef enum wp_inbox_state {
-    WP_INBOX_NEW = 0,        /**< it was not known: it is the first time that it arrives */
-    WP_INBOX_SEEN = 1,       /**< it had arrived before, and nothing was made of it */
-    WP_INBOX_PROCESSING = 2, /**< it is enqueued, or being processed */
-    WP_INBOX_DONE = 3,       /**< it was processed */
-    WP_INBOX_DEAD = 4        /**< it was given up */
+    WP_INBOX_UNKNOWN = 0,    /**< nothing is known: no call has told. It is none to process */
+    WP_INBOX_NEW = 1,        /**< it was not known: it is the first time that it arrives */
+    WP_INBOX_SEEN = 2,       /**< it had arrived before, and nothing was made of it */
+    WP_INBOX_PROCESSING = 3, /**< it is enqueued, or being processed */
+    WP_INBOX_DONE = 4,       /**< it was processed */
+    WP_INBOX_DEAD = 5        /**< it was given up */
 } wp_inbox_state;
 
 /** Result `index` of a finished operation of the inbox: the state in which the message was found;
- * WP_INBOX_NEW where there is none. */
+ * WP_INBOX_UNKNOWN where there is none. */
 WP_API wp_inbox_state wp_op_result_found(const wp_op *op, size_t index);
 /** 1 if result `index` of an operation of the inbox had another content hash than the one known. */
 WP_API int wp_op_result_mismatch(const wp_op *op, size_t index);

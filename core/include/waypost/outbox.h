@@ -93,7 +93,8 @@ typedef struct wp_received wp_received;
 WP_API const wp_id *wp_received_id(const wp_received *message);
 /** The topic. */
 WP_API const char *wp_received_topic(const wp_received *message);
-/** The payload, followed by a NUL; *len gets its length without. `len` may be NULL. */
+/** The payload, followed by a NUL; *len gets its length without. `len` may be NULL.
+ * NULL: a list left it in the database. */
 WP_API const char *wp_received_payload(size_t *len, const wp_received *message);
 /** The correlation id, or NULL. */
 WP_API const char *wp_received_correlation_id(const wp_received *message);
@@ -204,6 +205,9 @@ WP_API wp_status wp_outbox_get(wp_outbox_info **out, wp_store *store, const wp_i
 WP_API wp_message_status wp_outbox_info_status(const wp_outbox_info *info);
 /** The message itself. Its claim number is that of the latest claim, 0 if there was none. */
 WP_API const wp_received *wp_outbox_info_message(const wp_outbox_info *info);
+/** How many bytes its payload has, also where a list left it in the database. On SQL Server before 2019, which does
+ * not know UTF-8, it is then the number of UTF-16 code units, which is that of bytes in ASCII. */
+WP_API int64_t wp_outbox_info_payload_bytes(const wp_outbox_info *info);
 /** When it is tried next (unfinished), in microseconds UTC since 1970; 0 if it is finished. */
 WP_API int64_t wp_outbox_info_next_attempt_us(const wp_outbox_info *info);
 /** When its lease ends; 0 if it has none. */
@@ -230,7 +234,8 @@ typedef enum wp_outbox_stat {
     WP_STAT_FAILED = 5,              /**< dead letters */
     WP_STAT_OLDEST_READY_AGE_US = 6, /**< age of the oldest claimable message, since it was due */
     WP_STAT_LEASE_EXPIRED =
-        7 /**< of those claimed, whose lease is over: nobody has reaped them yet */
+        7,             /**< of those claimed, whose lease is over: nobody has reaped them yet */
+    WP_STAT_PAUSED = 8 /**< would be claimable, but their topic is paused (pause.h): not in READY */
 } wp_outbox_stat;
 
 /** Count the outbox by topic.

@@ -29,7 +29,8 @@ WP_API void wp_router_free(WP_OWN wp_router *router);
  * opened anew; workers let go of those that are gone as wp_worker_remove_store() does, without this
  * call waiting for it. All or nothing.
  * @param stores  may be NULL if count is 0; copied
- * @return WP_OK; WP_E_ARGUMENT: two have the same id; WP_E_CONFIG: `store.url` is not set. */
+ * @return WP_OK; WP_E_ARGUMENT: two have the same id; WP_E_CONFIG: a `store.url` is
+ *         not set, or of no kind that there is. Whether a database can be reached is not asked. */
 WP_API wp_status wp_router_set(wp_router *router, const wp_config *const *stores, size_t count,
                                wp_error **err);
 /** The store of a key, opened now if it is not open yet.
@@ -38,6 +39,19 @@ WP_API wp_status wp_router_set(wp_router *router, const wp_config *const *stores
 WP_API wp_status wp_router_get(wp_store **out, wp_router *router, const char *key, wp_error **err);
 /** How many stores it has. */
 WP_API size_t wp_router_count(wp_router *router);
+
+/** The ids of a router's stores, as they were when they were asked for. */
+typedef struct wp_router_ids wp_router_ids;
+
+/** List the ids, in the order in which the stores were given.
+ * @return WP_OK; WP_E_ARGUMENT; WP_E_STATE: another process made the router (a fork). */
+WP_API wp_status wp_router_list(wp_router_ids **out, wp_router *router, wp_error **err);
+/** How many they are. */
+WP_API size_t wp_router_ids_count(const wp_router_ids *ids);
+/** One of them, 0 to count - 1; NULL past the end. Borrowed from the list. */
+WP_API const char *wp_router_ids_at(const wp_router_ids *ids, size_t index);
+/** Free the list. */
+WP_API void wp_router_ids_free(WP_OWN wp_router_ids *ids);
 
 WP_END_DECLS
 

@@ -109,6 +109,9 @@ typedef struct wp_unfinished wp_timers;
  * @param limit  1 to WP_BATCH_MAX: the length of a page; the last page is shorter */
 WP_API wp_status wp_timer_list(wp_timers **out, wp_store *store, const char *correlation_id,
                                const wp_outbox_info *after, int64_t limit, wp_error **err);
+/** The same without the payloads, as wp_unfinished_read_brief(). */
+WP_API wp_status wp_timer_list_brief(wp_timers **out, wp_store *store, const char *correlation_id,
+                                     const wp_outbox_info *after, int64_t limit, wp_error **err);
 /** How many there are. */
 WP_API size_t wp_timers_count(const wp_timers *timers);
 /** One of them, 0 to count - 1; NULL past the end. Borrowed from the page. */

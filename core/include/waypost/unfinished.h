@@ -23,6 +23,11 @@ typedef struct wp_unfinished wp_unfinished;
 WP_API wp_status wp_unfinished_read(wp_unfinished **out, wp_store *store, wp_source source,
                                     const char *topic, const wp_outbox_info *after, int64_t limit,
                                     wp_error **err);
+/** The same without the payloads, so that large ones cost no memory: wp_received_payload() gives NULL,
+ * wp_outbox_info_payload_bytes() their lengths. One is read by wp_outbox_get() and its likes. */
+WP_API wp_status wp_unfinished_read_brief(wp_unfinished **out, wp_store *store, wp_source source,
+                                          const char *topic, const wp_outbox_info *after,
+                                          int64_t limit, wp_error **err);
 /** How many are on the page. */
 WP_API size_t wp_unfinished_count(const wp_unfinished *page);
 /** One of them, 0 to count - 1; NULL past the end. Borrowed from the page. */

@@ -6,8 +6,10 @@
 #ifndef WAYPOST_WAYPOST_H
 #define WAYPOST_WAYPOST_H
 
+#include <waypost/audit.h>
 #include <waypost/base.h>
 #include <waypost/config.h>
+#include <waypost/copy.h>
 #include <waypost/dead.h>
 #include <waypost/health.h>
 #include <waypost/inbox.h>
@@ -17,11 +19,13 @@
 #include <waypost/metrics.h>
 #include <waypost/op.h>
 #include <waypost/outbox.h>
+#include <waypost/pause.h>
 #include <waypost/router.h>
 #include <waypost/scaling.h>
 #include <waypost/schedule.h>
 #include <waypost/store.h>
 #include <waypost/timer.h>
+#include <waypost/trace.h>
 #include <waypost/unfinished.h>
 #include <waypost/worker.h>
 

@@ -193,7 +193,8 @@ typedef enum wp_cancel {
     WP_CANCEL_NONE = 0,
     WP_CANCEL_LEASE_LOST = 1, /**< someone else may have it: then its outcome will not count */
     WP_CANCEL_TIMEOUT =
-        2, /**< `worker.timeout_ms` passed; it is retried, unless it succeeds all the same */
+        2, /**< `worker.timeout_ms`, or its job's, passed; it is retried. A message that is DONE all the
+            * same is done; a run of a job has failed, unless it was completed with the app's transaction */
     WP_CANCEL_STOP = 3,     /**< the worker is stopping; finishing in time still counts */
     WP_CANCEL_REQUESTED = 4 /**< wp_job_run_cancel(): if it fails now, it is not tried again */
 } wp_cancel;
@@ -224,9 +225,9 @@ WP_API wp_status wp_delivery_set_output(wp_delivery *delivery, const char *outpu
                                         wp_error **err);
 /** Wait until the outcome is written.
  * @return WP_OK: it is, or the transaction that completed it had committed; WP_E_LEASE_LOST: it
- *         changed nothing, or that transaction did not commit and DONE became a retry;
- *         WP_E_TIMEOUT; WP_E_STATE: not finished yet; WP_E_STOPPED; WP_E_DB: the database refused it (a
- *         trigger of the app's does so), it comes again when its lease is over. */
+ *         changed nothing, or that transaction did not commit and DONE became a retry, or DONE of a run came
+ *         after its timeout; WP_E_TIMEOUT; WP_E_STATE: not finished yet; WP_E_STOPPED; WP_E_DB: the database
+ *         refused it (a trigger of the app's does so), it comes again when its lease is over. */
 WP_API wp_status wp_delivery_settle(wp_delivery *delivery, int64_t timeout_ms, wp_error **err);
 /** Ack inside the app's transaction on a lent connection, so that the handler's own writes and the
  * ack commit together. Then answer DONE. If the transaction did not commit, DONE becomes a retry;

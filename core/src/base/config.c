@@ -10,15 +10,10 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/config_properties.h"
+#include "base/config_text.h"
 #include "base/config_values.h"
 #include "base/hint.h"
 #include "base/text.h"
-
-static bool is_text(const wp__property *prop)
-{
-    return prop->type == WP__PROP_TEXT || prop->type == WP__PROP_NAME ||
-           prop->type == WP__PROP_PREFIX;
-}
 
 /* Only for per_topic wp__properties: where the value is in wp__worker_options. */
 static void *topic_field(wp__worker_options *options, const wp__property *prop)
@@ -43,6 +38,22 @@ static const wp__property *find(const char *key)
         if (strcmp(wp__properties[i].key, key) == 0)
             return &wp__properties[i];
     return NULL;
+}
+
+static wp__named named_as(const wp__property *prop)
+{
+    return (wp__named){prop, prop->key, 1};
+}
+
+static wp__named find_named(const char *key)
+{
+    const wp__property *prop = find(key);
+    if (prop)
+        return named_as(prop);
+    for (size_t i = 0; i < wp__alias_count; i++)
+        if (wp__option_same(wp__aliases[i].name, key, SIZE_MAX))
+            return (wp__named){find(wp__aliases[i].key), wp__aliases[i].name, wp__aliases[i].unit};
+    return (wp__named){NULL, key, 1};
 }
 
 /* ---- what was meant ----------------------------------------------------------------------- */
@@ -79,219 +90,6 @@ static const wp__property *nearest(const char *key, bool per_topic)
     return best;
 }
 
-/* ---- one value ---------------------------------------------------------------------------- */
-
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-/* Equal but for the case of ASCII letters, in any locale; up to `len` characters. */
-static bool same(const char *a, const char *b, size_t len)
-{
-    size_t i = 0;
-    for (i = 0; i < len; i++) {
-        if (lower(a[i]) != lower(b[i]))
-            return false;
-        if (a[i] == '\0')
-            break;
-    }
-    return true;
-}
-
-/* Append what the property may be; reads well after "must be". */
-static void add_allowed(wp__buf *out, const wp__property *prop)
-{
-    const wp__choice *c = NULL;
-    switch (prop->type) {
-    case WP__PROP_TEXT:
-        if (prop->min > 0)
-            wp__buf_fmt(out, "text of %" PRId64 " to %" PRId64 " UTF-16 units", prop->min,
-                        prop->max);
-        else
-            wp__buf_fmt(out, "text of at most %" PRId64 " UTF-16 units", prop->max);
-        break;
-    case WP__PROP_NAME:
-    case WP__PROP_PREFIX:
-        wp__buf_fmt(out, "%" PRId64 " to %" PRId64 " bytes of UTF-8 without control characters",
-                    prop->min, prop->max);
-        break;
-    case WP__PROP_BOOL:
-        wp__buf_text(out, "true or false");
-        break;
-    case WP__PROP_INT:
-        wp__buf_fmt(out, "a whole number from %" PRId64 " to %" PRId64, prop->min, prop->max);
-        break;
-    case WP__PROP_REAL:
-        wp__buf_fmt(out, "a number from %" PRId64 " to %" PRId64, prop->min, prop->max);
-        break;
-    case WP__PROP_ENUM:
-        for (c = prop->choices; c->name; c++)
-            wp__buf_fmt(out, "%s%s", c == prop->choices ? "" : c[1].name ? ", " : " or ", c->name);
-        break;
-    }
-}
-
-/* The value itself stays out of the message: it may hold a password. */
-static wp_status bad_value(const wp__property *prop, wp_error **err)
-{
-    wp__buf allowed = {0};
-    wp_status st = WP_E_CONFIG;
-    add_allowed(&allowed, prop);
-    if (allowed.failed)
-        st = wp__fail_nomem(err);
-    else
-        (void)wp__fail(err, st, "%s must be %s", prop->key, allowed.data);
-    wp__buf_free(&allowed);
-    return st;
-}
-
-static bool read_bool(bool *out, const char *value)
-{
-    static const wp__choice words[] = {{"true", 1}, {"false", 0}, {"1", 1},   {"0", 0}, {"yes", 1},
-                                       {"no", 0},   {"on", 1},    {"off", 0}, {NULL, 0}};
-    const wp__choice *c = words;
-    while (c->name && !same(c->name, value, SIZE_MAX))
-        c++;
-    if (c->name)
-        *out = c->value != 0;
-    return c->name != NULL;
-}
-
-/* Digits, with a minus before them or not; nothing else, and no overflow. */
-static bool read_int(int64_t *out, const char *value, int64_t min, int64_t max)
-{
-    const bool negative = *value == '-';
-    const char *p = value + negative;
-    int64_t number = 0;
-    if (*p == '\0')
-        return false;
-    for (; *p; p++) {
-        if (*p < '0' || *p > '9' || number < (INT64_MIN + (*p - '0')) / 10)
-            return false;
-        number = number * 10 - (*p - '0'); /* below 0, where there is room for INT64_MIN */
-    }
-    if (!negative && number == INT64_MIN)
-        return false;
-    number = negative ? number : -number;
-    if (number < min || number > max)
-        return false;
-    *out = number;
-    return true;
-}
-
-/* A number as JSON writes them. jansson reads it the same way in every locale. */
-static bool read_real(double *out, const char *value, int64_t min, int64_t max)
-{
-    json_t *json = NULL;
-    double number = 0;
-    bool ok = false;
-    if (value[strspn(value, "0123456789.eE+-")] != '\0')
-        return false;
-    json = json_loads(value, JSON_DECODE_ANY, NULL);
-    number = json_number_value(json);
-    ok = json_is_number(json) && number >= (double)min && number <= (double)max;
-    json_decref(json);
-    if (ok)
-        *out = number;
-    return ok;
-}
-
-static bool text_allowed(const wp__property *prop, const char *value)
-{
-    const size_t len = strlen(value);
-    size_t units = 0;
-    if (!wp__utf8_check(value, len, &units, NULL))
-        return false;
-    if (prop->type == WP__PROP_TEXT)
-        return units >= (size_t)prop->min && units <= (size_t)prop->max;
-    return len >= (size_t)prop->min && len <= (size_t)prop->max && !wp__text_has_control(value);
-}
-
-/* SQLite keeps names that start with "sqlite_" to itself; an underscore follows the prefix. */
-static bool is_reserved(const char *prefix)
-{
-    return same(prefix, "sqlite_", 7) || same(prefix, "sqlite", SIZE_MAX);
-}
-
-static wp_status set_text(char **field, const wp__property *prop, const char *value, wp_error **err)
-{
-    char *copy = NULL;
-    if (!text_allowed(prop, value))
-        return bad_value(prop, err);
-    if (prop->type == WP__PROP_PREFIX && is_reserved(value))
-        return wp__fail(err, WP_E_CONFIG, "%s must not be or start with \"sqlite_\"", prop->key);
-    copy = wp__text_dup(value);
-    if (!copy)
-        return wp__fail_nomem(err);
-    free(*field);
-    *field = copy;
-    return WP_OK;
-}
-
-static bool read_choice(int64_t *out, const char *value, const wp__choice *choices)
-{
-    const wp__choice *c = choices;
-    while (c->name && !same(c->name, value, SIZE_MAX))
-        c++;
-    if (c->name)
-        *out = c->value;
-    return c->name != NULL;
-}
-
-static wp_status set_value(void *field, const wp__property *prop, const char *value, wp_error **err)
-{
-    bool ok = false;
-    if (is_text(prop))
-        return set_text(field, prop, value, err);
-    if (prop->type == WP__PROP_BOOL)
-        ok = read_bool(field, value);
-    else if (prop->type == WP__PROP_INT)
-        ok = read_int(field, value, prop->min, prop->max);
-    else if (prop->type == WP__PROP_REAL)
-        ok = read_real(field, value, prop->min, prop->max);
-    else
-        ok = read_choice(field, value, prop->choices);
-    return ok ? WP_OK : bad_value(prop, err);
-}
-
-/* Append a number without the locale's decimal point. */
-static void add_real(wp__buf *out, double value)
-{
-    char text[40];
-    const char *p = text;
-    size_t n = 0;
-    (void)snprintf(text, sizeof text, "%.15g", value);
-    while (*p) {
-        n = strspn(p, "0123456789e+-");
-        wp__buf_add(out, p, n);
-        p += n;
-        n = strcspn(p, "0123456789e+-");
-        if (n > 0)
-            wp__buf_text(out, ".");
-        p += n;
-    }
-}
-
-static void add_value(wp__buf *out, const void *field, const wp__property *prop)
-{
-    const wp__choice *c = prop->choices;
-    if (is_text(prop)) {
-        wp__buf_text(out, *(char *const *)field);
-    } else if (prop->type == WP__PROP_BOOL) {
-        wp__buf_text(out, *(const bool *)field ? "true" : "false");
-    } else if (prop->type == WP__PROP_INT) {
-        wp__buf_int(out, *(const int64_t *)field);
-    } else if (prop->type == WP__PROP_REAL) {
-        add_real(out, *(const double *)field);
-    } else {
-        while (c->name && c->value != *(const int64_t *)field)
-            c++;
-        assert(c->name);
-        wp__buf_text(out, c->name);
-    }
-}
-
 /* ---- configurations ----------------------------------------------------------------------- */
 
 wp_status wp_config_new(wp_config **out, wp_error **err)
@@ -307,7 +105,7 @@ wp_status wp_config_new(wp_config **out, wp_error **err)
         return wp__fail_nomem(err);
     for (i = 0; i < wp__property_count; i++) {
         prop = &wp__properties[i];
-        if ((st = set_value(field_of(config, prop), prop, prop->dflt, err)) != WP_OK)
+        if ((st = wp__option_set(field_of(config, prop), named_as(prop), prop->dflt, err)) != WP_OK)
             goto done;
     }
     *out = config;
@@ -323,7 +121,7 @@ void wp_config_free(wp_config *config)
     if (!config)
         return;
     for (i = 0; i < wp__property_count; i++)
-        if (is_text(&wp__properties[i]))
+        if (wp__option_is_text(&wp__properties[i]))
             free(*text_of(config, &wp__properties[i]));
     wp__log_sink_free(config->log_sink);
     wp_clock_free(config->clock);
@@ -345,7 +143,8 @@ wp_status wp__config_copy(wp_config **out, const wp_config *config, wp_error **e
     copy->log_sink = wp__log_sink_ref(config->log_sink);
     copy->clock = config->clock ? wp__clock_ref(config->clock) : NULL;
     for (i = 0; i < wp__property_count; i++) {
-        if (is_text(&wp__properties[i])) { /* no early exit: each must be the copy's own, or NULL */
+        if (wp__option_is_text(
+                &wp__properties[i])) { /* no early exit: each must be the copy's own, or NULL */
             text = text_of(copy, &wp__properties[i]);
             *text = wp__text_dup(*text);
             ok = ok && *text;
@@ -385,16 +184,16 @@ static wp_status unknown_key(const char *key, wp_error **err)
 
 wp_status wp_config_set(wp_config *config, const char *key, const char *value, wp_error **err)
 {
-    const wp__property *prop = NULL;
+    wp__named as;
     if (!config || !key || !value)
         return wp__fail(err, WP_E_ARGUMENT, "%s is null",
                         !config ? "config"
                         : !key  ? "key"
                                 : "value");
-    prop = find(key);
-    if (!prop)
+    as = find_named(key);
+    if (!as.prop)
         return unknown_key(key, err);
-    return set_value(field_of(config, prop), prop, value, err);
+    return wp__option_set(field_of(config, as.prop), as, value, err);
 }
 
 wp_status wp_config_get(char **out, const wp_config *config, const char *key, wp_error **err)
@@ -410,7 +209,7 @@ wp_status wp_config_get(char **out, const wp_config *config, const char *key, wp
     prop = find(key);
     if (!prop)
         return unknown_key(key, err);
-    add_value(&text, (const char *)config + prop->offset, prop);
+    wp__option_add(&text, (const char *)config + prop->offset, prop);
     taken = wp__buf_take(&text);
     if (!taken)
         return wp__fail_nomem(err);
@@ -427,8 +226,8 @@ bool wp__config_is_same_store(const wp_config *a, const wp_config *b)
         char *taken[2];
         if (strncmp(prop->key, "store.", strlen("store.")) != 0)
             continue;
-        add_value(&texts[0], (const char *)a + prop->offset, prop);
-        add_value(&texts[1], (const char *)b + prop->offset, prop);
+        wp__option_add(&texts[0], (const char *)a + prop->offset, prop);
+        wp__option_add(&texts[1], (const char *)b + prop->offset, prop);
         taken[0] = wp__buf_take(&texts[0]);
         taken[1] = wp__buf_take(&texts[1]);
         same = taken[0] && taken[1] && strcmp(taken[0], taken[1]) == 0;
@@ -447,7 +246,7 @@ wp_status wp__worker_options_set(wp__worker_options *options, const char *key, c
     for (i = 0; i < wp__property_count; i++) {
         prop = &wp__properties[i];
         if (prop->per_topic && strcmp(prop->key + sizeof group - 1, key) == 0)
-            return set_value(topic_field(options, prop), prop, value, err);
+            return wp__option_set(topic_field(options, prop), named_as(prop), value, err);
     }
     prop = nearest(key, true);
     return wp__fail(err, WP_E_CONFIG, "%s is not an option of a topic%s%s%s", key,
@@ -459,25 +258,40 @@ wp_status wp__worker_options_set(wp__worker_options *options, const char *key, c
 
 typedef struct json_load {
     wp_config *config;
-    wp__buf key;                 /* of the value at hand */
-    bool seen[WP__PROPERTY_MAX]; /* the dot makes {"a.b": 1, "a": {"b": 2}} a duplicate too */
+    wp__buf key; /* of the value at hand */
+    /* The names by which options were given: the dot makes {"a.b": 1, "a": {"b": 2}} a duplicate too. */
+    const char *seen[WP__PROPERTY_MAX];
 } json_load;
+
+/* An option is given once, by one of its names. */
+static wp_status note_seen(const char **seen, wp__named as, wp_error **err)
+{
+    const char **before = &seen[as.prop - wp__properties];
+    if (*before && strcmp(*before, as.name) != 0)
+        return wp__fail(err, WP_E_CONFIG, "%s and %s are the same option, given twice", *before,
+                        as.name);
+    if (*before)
+        return wp__fail(err, WP_E_CONFIG, "%s is given twice", as.name);
+    *before = as.name;
+    return WP_OK;
+}
 
 static wp_status load_scalar(json_load *load, const json_t *json, wp_error **err)
 {
-    const wp__property *prop = find(load->key.data);
+    const wp__named as = find_named(load->key.data);
+    const wp__property *prop = as.prop;
     char digits[24];
     const char *value = digits;
+    wp_status st;
     if (!prop)
         return unknown_key(load->key.data, err);
-    if (load->seen[prop - wp__properties])
-        return wp__fail(err, WP_E_CONFIG, "%s is given twice", prop->key);
-    load->seen[prop - wp__properties] = true;
+    if ((st = note_seen(load->seen, as, err)) != WP_OK)
+        return st;
     if (json_is_real(json)) {
         double *field = field_of(load->config, prop);
         if (prop->type != WP__PROP_REAL || json_real_value(json) < (double)prop->min ||
             json_real_value(json) > (double)prop->max)
-            return bad_value(prop, err);
+            return wp__option_bad(as, err);
         *field = json_real_value(json);
         return WP_OK;
     }
@@ -488,8 +302,8 @@ static wp_status load_scalar(json_load *load, const json_t *json, wp_error **err
     else if (json_is_integer(json))
         (void)snprintf(digits, sizeof digits, "%" JSON_INTEGER_FORMAT, json_integer_value(json));
     else
-        return wp__fail(err, WP_E_CONFIG, "%s must be a text, a number or a boolean", prop->key);
-    return set_value(field_of(load->config, prop), prop, value, err);
+        return wp__fail(err, WP_E_CONFIG, "%s must be a text, a number or a boolean", as.name);
+    return wp__option_set(field_of(load->config, prop), as, value, err);
 }
 
 /* True if some key starts with the `len` bytes of `prefix`. */
@@ -499,6 +313,25 @@ static bool is_group(const char *prefix, size_t len)
     for (i = 0; i < wp__property_count; i++)
         if (strncmp(wp__properties[i].key, prefix, len) == 0)
             return true;
+    return false;
+}
+
+/* The same of aliases. */
+static bool is_alias_group(const char *prefix, size_t len)
+{
+    for (size_t i = 0; i < wp__alias_count; i++)
+        if (wp__option_same(wp__aliases[i].name, prefix, len))
+            return true;
+    return false;
+}
+
+/* Whether the group at the end of the key is one of aliases; its key then goes on with a colon. */
+static bool is_alias(json_load *load, size_t start)
+{
+    load->key.data[load->key.len - 1] = ':';
+    if (start == 0 && is_alias_group(load->key.data, load->key.len))
+        return true;
+    load->key.data[load->key.len - 1] = '.';
     return false;
 }
 
@@ -518,7 +351,7 @@ static wp_status load_object(json_load *load, json_t *object, wp_error **err)
             return wp__fail_nomem(err);
         if (!json_is_object(value))
             st = load_scalar(load, value, err);
-        else if (is_group(load->key.data, load->key.len))
+        else if (is_group(load->key.data, load->key.len) || is_alias(load, start))
             st = load_object(load, value, err);
         else
             st = unknown_key(load->key.data, err);
@@ -603,29 +436,53 @@ static wp_status unknown_variable(const char *variable, size_t len, wp_error **e
                     known);
 }
 
+/* Whether a variable's name, of `len` bytes, is that of an alias: two underscores for the colon, in either case. */
+static bool is_alias_variable(const char *variable, size_t len, const char *alias)
+{
+    const size_t group = strcspn(alias, ":"), prefix = sizeof env_prefix - 1;
+    return len == prefix + strlen(alias) + 1 && wp__option_same(variable + prefix, alias, group) &&
+           strncmp(variable + prefix + group, "__", 2) == 0 &&
+           wp__option_same(variable + prefix + group + 2, alias + group + 1,
+                           strlen(alias) - group - 1);
+}
+
+/* The property that a variable of a name of `len` bytes is of. */
+static wp__named named_by(const char *variable, size_t len)
+{
+    char name[64];
+    for (size_t i = 0; i < wp__property_count; i++) {
+        env_name(name, sizeof name, wp__properties[i].key);
+        if (strlen(name) == len && memcmp(name, variable, len) == 0)
+            return named_as(&wp__properties[i]);
+    }
+    for (size_t i = 0; i < wp__alias_count; i++)
+        if (is_alias_variable(variable, len, wp__aliases[i].name))
+            return find_named(wp__aliases[i].name);
+    return (wp__named){NULL, NULL, 1};
+}
+
 /* Set what the variable "NAME=value" says. */
-static wp_status load_variable(wp_config *config, const char *variable, wp_error **err)
+static wp_status load_variable(wp_config *config, const char **seen, const char *variable,
+                               wp_error **err)
 {
     const size_t len = strcspn(variable, "=");
-    const wp__property *prop = NULL;
-    char name[64];
-    wp_status st = WP_OK;
-    size_t i = 0;
-    for (i = 0; i < wp__property_count; i++) {
-        prop = &wp__properties[i];
-        env_name(name, sizeof name, prop->key);
-        if (strlen(name) != len || memcmp(name, variable, len) != 0)
-            continue;
-        st = set_value(field_of(config, prop), prop, variable + len + 1, err);
-        if (st != WP_OK)
-            wp__error_context(err, "%s", name);
-        return st;
+    const wp__named as = named_by(variable, len);
+    char name[201];
+    wp_status st;
+    if (!as.prop)
+        return unknown_variable(variable, len, err);
+    if ((st = note_seen(seen, as, err)) == WP_OK)
+        st = wp__option_set(field_of(config, as.prop), as, variable + len + 1, err);
+    if (st != WP_OK) {
+        (void)snprintf(name, sizeof name, "%.*s", (int)len, variable);
+        wp__error_context(err, "%s", name);
     }
-    return unknown_variable(variable, len, err);
+    return st;
 }
 
 wp_status wp_config_load_env(wp_config *config, wp_error **err)
 {
+    const char *seen[WP__PROPERTY_MAX] = {0};
     wp_config *loaded = NULL;
     char **at = environ;
     wp_status st = WP_OK;
@@ -637,7 +494,7 @@ wp_status wp_config_load_env(wp_config *config, wp_error **err)
         if (strncmp(*at, env_prefix, sizeof env_prefix - 1) != 0 || !strchr(*at, '=') ||
             strncmp(*at, env_test_prefix, sizeof env_test_prefix - 1) == 0)
             continue;
-        if ((st = load_variable(loaded, *at, err)) != WP_OK)
+        if ((st = load_variable(loaded, seen, *at, err)) != WP_OK)
             goto done;
     }
     swap(config, loaded);
@@ -653,12 +510,25 @@ static void describe_property(wp__buf *out, const wp__property *prop)
     char name[64];
     env_name(name, sizeof name, prop->key);
     wp__buf_fmt(out, "| `%s` | ", prop->key);
-    add_allowed(out, prop);
+    wp__option_add_allowed(out, prop, 1);
     if (*prop->dflt)
         wp__buf_fmt(out, " | `%s` | ", prop->dflt);
     else
         wp__buf_text(out, " | empty | ");
     wp__buf_fmt(out, "%s | %s |\n", prop->per_topic ? "yes" : "no", prop->doc);
+}
+
+static void describe_aliases(wp__buf *out)
+{
+    wp__buf_text(
+        out, "\n## Other names\n\n"
+             "Files in the manner of .NET's configuration may use these, in either case, as "
+             "`{\"Queue\": {\"BatchSize\": 50}}` or\n`{\"Queue:BatchSize\": 50}`; variables have "
+             "two underscores for the colon: `WAYPOST_Queue__BatchSize`. To give an option by both "
+             "names is an error.\n\n| Name | Option |\n|---|---|\n");
+    for (size_t i = 0; i < wp__alias_count; i++)
+        wp__buf_fmt(out, "| `%s` | `%s`%s |\n", wp__aliases[i].name, wp__aliases[i].key,
+                    wp__aliases[i].unit == 1000 ? ", in seconds" : "");
 }
 
 wp_status wp_config_describe(char **out, wp_error **err)
@@ -690,6 +560,7 @@ wp_status wp_config_describe(char **out, wp_error **err)
         }
         describe_property(&text, &wp__properties[i]);
     }
+    describe_aliases(&text);
     taken = wp__buf_take(&text);
     if (!taken)
         return wp__fail_nomem(err);

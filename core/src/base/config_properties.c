@@ -184,6 +184,18 @@ const wp__property wp__properties[] = {
      "`/health/scheduler` by HTTP on this port. It may be that of the metrics. 0: it does not."},
     {"metrics.port", WP__PROP_INT, AT(metrics_port), 0, 65535, "0", NULL, false,
      "While it runs, a worker answers `/metrics` by HTTP on this port. 0: it does not."},
+    {"dashboard.port", WP__PROP_INT, AT(dashboard_port), 0, 65535, "0", NULL, false,
+     "While it runs, a worker shows the dashboard by HTTP on this port, which may be one of those "
+     "above. 0: it does not."},
+    {"dashboard.token", WP__PROP_TEXT, AT(dashboard_token), 0, 255, "", NULL, false,
+     "Who has it may change things in the dashboard and see payloads: 16 characters or more, "
+     "secret. Empty: the dashboard only shows."},
+    {"dashboard.payloads", WP__PROP_BOOL, AT(dashboard_payloads), 0, 1, "false", NULL, false,
+     "The dashboard shows payloads, headers and what runs returned to whoever reaches it, without "
+     "the token."},
+    {"dashboard.hosts", WP__PROP_TEXT, AT(dashboard_hosts), 0, 1024, "", NULL, false,
+     "The host names, with commas, by which browsers may ask for the dashboard, besides localhost "
+     "and addresses in numbers."},
     {"http.address", WP__PROP_TEXT, AT(http_address), 1, 64, "127.0.0.1", NULL, false,
      "The address of this host on which it does so, as a number. There is no access control: "
      "others than this host should reach it by a network that is trusted only."},
@@ -208,3 +220,21 @@ const wp__property wp__properties[] = {
 
 const size_t wp__property_count = sizeof wp__properties / sizeof wp__properties[0];
 _Static_assert(sizeof wp__properties / sizeof wp__properties[0] <= WP__PROPERTY_MAX, "too many");
+
+const wp__alias wp__aliases[] = {
+    {"Sql:ConnectionString", "store.url", 1},
+    {"Queue:BatchSize", "worker.batch_size", 1},
+    {"Queue:VisibilityTimeoutSeconds", "worker.lease_ms", 1000},
+    {"RetryPolicy:MaxAttempts", "worker.max_attempts", 1},
+    {"RetryPolicy:BaseDelayMs", "worker.backoff_base_ms", 1},
+    {"RetryPolicy:MaxDelayMs", "worker.backoff_max_ms", 1},
+    {"Metrics:Port", "metrics.port", 1},
+    {"Health:Port", "health.port", 1},
+    {"Scaling:TargetLatencyMs", "scaling.target_latency_ms", 1},
+    {"Scaling:MinInstances", "scaling.min_instances", 1},
+    {"Scaling:MaxInstances", "scaling.max_instances", 1},
+    {"Scaling:ScaleUpThreshold", "scaling.scale_up_threshold", 1},
+    {"Scaling:ScaleDownThreshold", "scaling.scale_down_threshold", 1},
+};
+
+const size_t wp__alias_count = sizeof wp__aliases / sizeof wp__aliases[0];

@@ -33,6 +33,16 @@ typedef struct wp__property {
     const char *doc;
 } wp__property;
 
+/* Another name of a property, such as configuration files of .NET have: groups with a colon, in either case. */
+typedef struct wp__alias {
+    const char *name;
+    const char *key;
+    int64_t unit; /* one of the alias is so many of the property */
+} wp__alias;
+
+extern const wp__alias wp__aliases[];
+extern const size_t wp__alias_count;
+
 /* Grouped by the part of the key before the dot, as the documentation is. */
 extern const wp__property wp__properties[];
 extern const size_t wp__property_count;

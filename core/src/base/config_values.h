@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The values of a configuration, as the library reads them. The property table is in config.c. */
+/* The values of a configuration, as the library reads them. The property table is in config_properties.c. */
 #ifndef WP__CONFIG_VALUES_H
 #define WP__CONFIG_VALUES_H
 
@@ -93,6 +93,10 @@ struct wp_config {
     char *http_address;
     int64_t metrics_port; /* 0: none */
     int64_t health_port;
+    int64_t dashboard_port;
+    char *dashboard_token; /* "": changes nothing */
+    char *dashboard_hosts;
+    bool dashboard_payloads;
     wp__scaling_options scaling;
 
     wp__log_sink *log_sink; /* of wp_config_set_log(); NULL: JSON lines on stderr */

@@ -232,10 +232,18 @@ static void pump(wp__log_sink *sink)
     wp__mutex_unlock(&sink->lock);
 }
 
+static _Thread_local bool never_pumps;
+
+void wp__log_never_pump(void)
+{
+    never_pumps = true;
+}
+
 void wp__log_pump(wp__log *log)
 {
     wp__log_sink *sink = NULL;
-    if (!log || !log->sink->fn || !atomic_load_explicit(&log->sink->waiting, memory_order_acquire))
+    if (!log || never_pumps || !log->sink->fn ||
+        !atomic_load_explicit(&log->sink->waiting, memory_order_acquire))
         return;
     sink = wp__log_sink_ref(log->sink); /* the callback may close the store, and free `log` */
     pump(sink);

@@ -64,5 +64,7 @@ void wp__log_write(wp__log *log, wp_log_level level, const char *message, const 
  * atomic load when the queue is empty. At most 1,024 records wait; when some were dropped, a record
  * "log records dropped" with Count follows. */
 void wp__log_pump(wp__log *log);
+/* This thread is one of ours: what it calls does not hand out records. */
+void wp__log_never_pump(void);
 
 #endif

@@ -2,6 +2,7 @@
 #include "base/socket.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -29,4 +30,9 @@ void wp__socket_refuse(int fd)
 void wp__socket_close(int fd)
 {
     (void)close(fd);
+}
+
+int wp__socket_share(int fd)
+{
+    return fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }

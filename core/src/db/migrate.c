@@ -219,7 +219,8 @@ static wp_status run_script(wp_conn *conn, const wp__sql_source *script, wp_erro
     return st;
 }
 
-/* Stored procedures are replaced by those of this library: a change of one comes with a migration. */
+/* Stored procedures are replaced by those of this library: a change of one comes with a migration. They are made
+ * after the last one, or after each where each commits. */
 static wp_status make_routines(wp_conn *conn, wp_error **err)
 {
     const wp__engine *engine = wp__store_engine(conn->store);
@@ -240,7 +241,7 @@ static wp_status apply(wp_conn *conn, const wp__sql_source *migration, wp_error 
 {
     journal_op op = {.name = migration->name, .number = number_of(migration)};
     wp_status st = run_script(conn, migration, err);
-    if (st == WP_OK)
+    if (st == WP_OK && wp__store_engine(conn->store)->one_by_one)
         st = make_routines(conn, err);
     if (st == WP_OK)
         st = run(conn, &op, &record_class, err);
@@ -255,6 +256,7 @@ static wp_status deploy_in_transaction(wp_conn *conn, wp_error **err)
     journal_op create = {0};
     applied_set applied = 0;
     bool found = false;
+    bool migrated = false;
     wp_status st;
     if ((st = run(conn, &create, &create_class, err)) != WP_OK ||
         (st = read_journal(&found, &applied, conn, err)) != WP_OK)
@@ -264,11 +266,14 @@ static wp_status deploy_in_transaction(wp_conn *conn, wp_error **err)
         if (has(applied, migration))
             continue;
         st = apply(conn, migration, err);
+        migrated = true;
         if (st == WP_OK)
             WP__LOG(wp__store_log(conn->store), WP_LOG_INFO, "schema migrated",
                     WP__F_TEXT("StoreId", wp_store_id(conn->store)),
                     WP__F_TEXT("Migration", migration->name));
     }
+    if (st == WP_OK && migrated && !engine->one_by_one)
+        st = make_routines(conn, err);
     return st;
 }
 

@@ -11,36 +11,21 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "base/utf16.h"
 #include "db/odbc_kind.h"
+#include "db/odbc_values.h"
 #include "db/sqlstate.h"
 #include "db/store.h"
 
-enum {
-    FIRST_PIECE = 256,      /* of a text column: most fit */
-    KEPT_CELL = 65536,      /* a larger buffer is freed after the statement */
-    SHORT_TEXT = 4000,      /* more is "long" to drivers that tell them apart; bytes, or units */
-    PING_AFTER_US = 1000000 /* a connection that was idle for longer is tried first */
-};
-
-/* A statement, prepared or about to be run once. */
-typedef struct statement {
-    SQLHSTMT handle;
-    bool described;
-    SQLSMALLINT columns;
-    bool number[WP__OP_COLUMNS_MAX];
-} statement;
+enum { PING_AFTER_US = 1000000 }; /* a connection that was idle for longer is tried first */
 
 typedef struct odbc_conn {
     wp_conn base;
     SQLHDBC dbc;
     const wp__odbc_kind *kind;
-    statement plain; /* for commands */
-    statement prepared[WP__SQL_COUNT];
-    wp__buf cells[WP__OP_COLUMNS_MAX]; /* the texts of one row */
-    wp__utf16 *utf16;                  /* where the kind is wide */
-    wp__buf wide_sql;                  /* likewise: a statement */
-    wp__buf wide_cell;                 /* likewise: one text of a row */
+    wp__odbc_statement plain; /* for commands */
+    wp__odbc_statement prepared[WP__SQL_COUNT];
+    wp__odbc_texts texts; /* of one row */
+    wp__buf wide_sql;     /* a statement, where the kind is wide */
     bool in_transaction;
     bool failed; /* a statement of the transaction has: it can only be rolled back */
     bool committing;
@@ -50,18 +35,11 @@ typedef struct odbc_conn {
     atomic_bool interrupted;
 } odbc_conn;
 
-/* ODBC takes some numbers as pointers, and text as if it were written to. */
+/* ODBC takes some numbers as pointers. */
 static SQLPOINTER as_pointer(SQLULEN number)
 {
     SQLPOINTER pointer = NULL;
     memcpy(&pointer, &number, sizeof pointer);
-    return pointer;
-}
-
-static void *without_const(const void *data)
-{
-    void *pointer = NULL;
-    memcpy(&pointer, &data, sizeof pointer);
     return pointer;
 }
 
@@ -221,8 +199,8 @@ static wp_status open_handle(SQLHSTMT *out, odbc_conn *self, const char *doing, 
 static SQLRETURN run_text(odbc_conn *self, SQLHSTMT handle, const char *sql)
 {
     if (!self->kind->wide)
-        return SQLExecDirect(handle, without_const(sql), SQL_NTS);
-    if (!wp__utf16_encode(&self->wide_sql, self->utf16, sql, strlen(sql)))
+        return SQLExecDirect(handle, wp__odbc_text(sql), SQL_NTS);
+    if (!wp__utf16_encode(&self->wide_sql, self->texts.utf16, sql, strlen(sql)))
         return SQL_ERROR; /* no memory: without a diagnosis */
     return SQLExecDirectW(handle, (SQLWCHAR *)(void *)self->wide_sql.data, SQL_NTS);
 }
@@ -316,227 +294,21 @@ static void odbc_rollback(wp_conn *conn)
     self->failed = false;
 }
 
-/* ---- parameters --------------------------------------------------------------------------- */
-
-typedef struct values {
-    SQLBIGINT numbers[WP__SQL_PARAMS_MAX];
-    SQLLEN lengths[WP__SQL_PARAMS_MAX];
-    wp__buf wide[WP__SQL_PARAMS_MAX];
-} values;
-
-static void values_free(values *v)
-{
-    for (size_t i = 0; i < WP__SQL_PARAMS_MAX; i++)
-        wp__buf_free(&v->wide[i]);
-}
-
-/* Short texts have one type, however long they are, so that the server keeps one plan. */
-static SQLRETURN bind_wide(values *v, size_t i, odbc_conn *self, SQLHSTMT handle,
-                           const wp__value *value)
-{
-    wp__buf *wide = &v->wide[i];
-    bool is_long;
-    if (!wp__utf16_encode(wide, self->utf16, value->p ? value->p : "", value->len))
-        return SQL_ERROR;
-    is_long = wide->len / 2 > SHORT_TEXT;
-    v->lengths[i] = value->type == WP_VALUE_NULL ? SQL_NULL_DATA : (SQLLEN)wide->len;
-    return SQLBindParameter(handle, (SQLUSMALLINT)(i + 1), SQL_PARAM_INPUT, SQL_C_WCHAR,
-                            is_long ? SQL_WLONGVARCHAR : SQL_WVARCHAR,
-                            is_long ? wide->len / 2 : SHORT_TEXT, 0, wide->data, (SQLLEN)wide->len,
-                            &v->lengths[i]);
-}
-
-/* Texts stay where they are: the driver reads each from there, however long it is. A null has the
- * type that its parameter always has. */
-static SQLRETURN bind(values *v, odbc_conn *self, SQLHSTMT handle, const wp_op *op,
-                      const wp__sql_text *text)
-{
-    SQLRETURN rc = SQL_SUCCESS;
-    for (size_t i = 0; i < text->param_count && SQL_SUCCEEDED(rc); i++) {
-        const wp__value *value = &op->params[text->params[i]];
-        SQLUSMALLINT place = (SQLUSMALLINT)(i + 1);
-        v->lengths[i] = value->type == WP_VALUE_NULL ? SQL_NULL_DATA : (SQLLEN)value->len;
-        if (wp__param_is_number((wp__param)text->params[i])) {
-            v->numbers[i] = value->i;
-            rc = SQLBindParameter(handle, place, SQL_PARAM_INPUT, SQL_C_SBIGINT, SQL_BIGINT, 0, 0,
-                                  &v->numbers[i], 0, &v->lengths[i]);
-        } else if (self->kind->wide) {
-            rc = bind_wide(v, i, self, handle, value);
-        } else {
-            bool is_long = value->len > SHORT_TEXT;
-            rc = SQLBindParameter(
-                handle, place, SQL_PARAM_INPUT, SQL_C_CHAR, is_long ? SQL_LONGVARCHAR : SQL_VARCHAR,
-                value->len ? value->len : 1, 0, without_const(value->p ? value->p : ""),
-                (SQLLEN)value->len, &v->lengths[i]);
-        }
-    }
-    return rc;
-}
-
 /* ---- rows --------------------------------------------------------------------------------- */
 
-static bool is_number(SQLSMALLINT type)
-{
-    return type == SQL_BIGINT || type == SQL_INTEGER || type == SQL_SMALLINT ||
-           type == SQL_TINYINT || type == SQL_DECIMAL || type == SQL_NUMERIC;
-}
-
-static SQLRETURN describe(statement *s)
-{
-    SQLRETURN rc;
-    if (s->described)
-        return SQL_SUCCESS;
-    rc = SQLNumResultCols(s->handle, &s->columns);
-    for (SQLSMALLINT c = 0; c < s->columns && c < WP__OP_COLUMNS_MAX && SQL_SUCCEEDED(rc); c++) {
-        SQLSMALLINT type = SQL_UNKNOWN_TYPE;
-        rc = SQLDescribeCol(s->handle, (SQLUSMALLINT)(c + 1), NULL, 0, NULL, &type, NULL, NULL,
-                            NULL);
-        s->number[c] = is_number(type);
-    }
-    s->described = SQL_SUCCEEDED(rc);
-    return rc;
-}
-
-static SQLRETURN read_number(wp__value *value, SQLHSTMT handle, SQLUSMALLINT column)
-{
-    SQLBIGINT number = 0;
-    SQLLEN len = 0;
-    SQLRETURN rc = SQLGetData(handle, column, SQL_C_SBIGINT, &number, sizeof number, &len);
-    value->type = len == SQL_NULL_DATA ? WP_VALUE_NULL : WP_VALUE_INT64;
-    value->i = number;
-    return rc;
-}
-
-static bool reserve(wp__buf *cell, size_t size)
-{
-    char *grown;
-    if (cell->cap >= size)
-        return true;
-    if (!(grown = realloc(cell->data, size)))
-        return false;
-    cell->data = grown;
-    cell->cap = size;
-    return true;
-}
-
-static size_t units_length(const char *units, size_t bytes)
-{
-    size_t len = 0;
-    while (len + 1 < bytes && (units[len] || units[len + 1]))
-        len += 2;
-    return len;
-}
-
-/* Like read_text(). What is half a character is no text of ours. */
-static SQLRETURN read_wide(wp__value *value, wp__buf *cell, odbc_conn *self, SQLHSTMT handle,
-                           SQLUSMALLINT column, bool *no_memory)
-{
-    wp__buf *raw = &self->wide_cell;
-    size_t wanted = FIRST_PIECE;
-    SQLRETURN rc = SQL_SUCCESS;
-    bool more = true;
-    raw->len = 0;
-    while (more) {
-        SQLLEN left = 0;
-        size_t room;
-        if (!reserve(raw, wanted)) {
-            *no_memory = true;
-            return SQL_ERROR;
-        }
-        room = (raw->cap - raw->len) & ~(size_t)1;
-        rc = SQLGetData(handle, column, SQL_C_WCHAR, raw->data + raw->len, (SQLLEN)room, &left);
-        if (rc == SQL_NO_DATA)
-            break;
-        if (!SQL_SUCCEEDED(rc))
-            return rc;
-        if (left == SQL_NULL_DATA) {
-            value->type = WP_VALUE_NULL;
-            return rc;
-        }
-        more = left == SQL_NO_TOTAL || (size_t)left + 2 > room;
-        if (more)
-            wanted = left == SQL_NO_TOTAL ? raw->cap * 2 : raw->len + (size_t)left + 4;
-        raw->len += more ? units_length(raw->data + raw->len, room - 2) : (size_t)left;
-    }
-    value->type = WP_VALUE_TEXT;
-    if (!wp__utf16_decode(cell, self->utf16, raw->data, raw->len)) {
-        *no_memory = cell->failed;
-        cell->len = 0;
-        value->type = WP__VALUE_OTHER;
-        return *no_memory ? SQL_ERROR : SQL_SUCCESS;
-    }
-    return SQL_SUCCESS;
-}
-
-/* In two pieces, if the driver says after the first how much is left; else in ever larger ones. */
-static SQLRETURN read_text(wp__value *value, wp__buf *cell, SQLHSTMT handle, SQLUSMALLINT column,
-                           bool *no_memory)
-{
-    size_t wanted = FIRST_PIECE;
-    SQLRETURN rc;
-    cell->len = 0;
-    for (;;) {
-        SQLLEN left = 0;
-        size_t room;
-        if (!reserve(cell, wanted)) {
-            *no_memory = true;
-            return SQL_ERROR;
-        }
-        room = cell->cap - cell->len;
-        rc = SQLGetData(handle, column, SQL_C_CHAR, cell->data + cell->len, (SQLLEN)room, &left);
-        if (!SQL_SUCCEEDED(rc))
-            return rc == SQL_NO_DATA ? SQL_SUCCESS : rc;
-        if (left == SQL_NULL_DATA) {
-            value->type = WP_VALUE_NULL;
-            return rc;
-        }
-        value->type = WP_VALUE_TEXT;
-        if (left != SQL_NO_TOTAL && (size_t)left < room) {
-            cell->len += (size_t)left;
-            return rc;
-        }
-        /* Cut, maybe a few bytes sooner, at a character. */
-        wanted = left == SQL_NO_TOTAL ? cell->cap * 2 : cell->len + (size_t)left + 1;
-        cell->len += strnlen(cell->data + cell->len, room - 1);
-    }
-}
-
-/* The texts of all columns stay until the row has been taken. */
-static wp_status read_row(wp__value *row, odbc_conn *self, const statement *s, const wp_op *op,
-                          wp_error **err)
-{
-    bool no_memory = false;
-    for (SQLSMALLINT c = 0; c < s->columns; c++) {
-        wp__buf *cell = &self->cells[c];
-        SQLUSMALLINT column = (SQLUSMALLINT)(c + 1);
-        SQLRETURN rc = s->number[c] ? read_number(&row[c], s->handle, column)
-                       : self->kind->wide
-                           ? read_wide(&row[c], cell, self, s->handle, column, &no_memory)
-                           : read_text(&row[c], cell, s->handle, column, &no_memory);
-        if (no_memory)
-            return wp__fail_nomem(err);
-        if (!SQL_SUCCEEDED(rc))
-            return fail_statement(self, s->handle, wp__sql_name(op->sql, op->statement),
-                                  op->cls->writes, err);
-        row[c].p = cell->data;
-        row[c].len = cell->len;
-    }
-    return WP_OK;
-}
-
 /* A batch of SQL Server may tell how many rows its first statements changed: that is no result of ours. */
-static SQLRETURN skip_counts(odbc_conn *self, statement *s)
+static SQLRETURN skip_counts(odbc_conn *self, wp__odbc_statement *s)
 {
-    SQLRETURN rc = describe(s);
+    SQLRETURN rc = wp__odbc_describe(s);
     while (self->kind->direct && s->described && s->columns == 0 &&
            SQL_SUCCEEDED(rc = SQLMoreResults(s->handle))) {
         s->described = false;
-        rc = describe(s);
+        rc = wp__odbc_describe(s);
     }
     return rc;
 }
 
-static wp_status feed_rows(odbc_conn *self, statement *s, wp_op *op, wp_error **err)
+static wp_status feed_rows(odbc_conn *self, wp__odbc_statement *s, wp_op *op, wp_error **err)
 {
     const char *doing = wp__sql_name(op->sql, op->statement);
     SQLRETURN rc = skip_counts(self, s);
@@ -546,7 +318,11 @@ static wp_status feed_rows(odbc_conn *self, statement *s, wp_op *op, wp_error **
                         (int)s->columns, op->columns);
     while (st == WP_OK && SQL_SUCCEEDED(rc) && SQL_SUCCEEDED(rc = SQLFetch(s->handle))) {
         wp__value row[WP__OP_COLUMNS_MAX] = {{0}};
-        if ((st = read_row(row, self, s, op, err)) == WP_OK)
+        bool no_memory = false;
+        if (!SQL_SUCCEEDED(rc = wp__odbc_read_row(row, &self->texts, s, &no_memory)))
+            st = no_memory ? wp__fail_nomem(err)
+                           : fail_statement(self, s->handle, doing, op->cls->writes, err);
+        else
             st = op->cls->row(op, row, err);
     }
     if (st == WP_OK && !done(rc))
@@ -554,24 +330,15 @@ static wp_status feed_rows(odbc_conn *self, statement *s, wp_op *op, wp_error **
     return st;
 }
 
-static void trim_cells(odbc_conn *self)
-{
-    for (size_t c = 0; c < WP__OP_COLUMNS_MAX; c++)
-        if (self->cells[c].cap > KEPT_CELL)
-            wp__buf_free(&self->cells[c]);
-    if (self->wide_cell.cap > KEPT_CELL)
-        wp__buf_free(&self->wide_cell);
-}
-
 /* ---- statements --------------------------------------------------------------------------- */
 
 /* The statement that is kept for it, prepared; or `once`, which is not. */
-static wp_status take_statement(statement **out, odbc_conn *self, statement *once, const wp_op *op,
-                                wp_error **err)
+static wp_status take_statement(wp__odbc_statement **out, odbc_conn *self, wp__odbc_statement *once,
+                                const wp_op *op, wp_error **err)
 {
     const char *doing = wp__sql_name(op->sql, op->statement);
     bool keep = !self->base.lent && !self->kind->direct && wp__store_prepares(self->base.store);
-    statement *s = keep ? &self->prepared[op->statement] : once;
+    wp__odbc_statement *s = keep ? &self->prepared[op->statement] : once;
     wp_status st = WP_OK;
     *out = s;
     if (s->handle)
@@ -582,17 +349,18 @@ static wp_status take_statement(statement **out, odbc_conn *self, statement *onc
     return st;
 }
 
-static wp_status run_statement(odbc_conn *self, statement *s, bool once, wp_op *op, wp_error **err)
+static wp_status run_statement(odbc_conn *self, wp__odbc_statement *s, bool once, wp_op *op,
+                               wp_error **err)
 {
     const wp__sql_text *text = wp__op_text(op);
     SQLHSTMT handle = s->handle;
     SQLRETURN rc;
     wp_status st = WP_OK;
-    values v = {0};
-    rc = bind(&v, self, handle, op, text);
+    wp__odbc_params v = {0};
+    rc = wp__odbc_bind(&v, self->texts.utf16, handle, op, text);
     if (SQL_SUCCEEDED(rc))
         rc = once ? run_text(self, handle, text->text) : SQLExecute(handle);
-    values_free(&v);
+    wp__odbc_params_free(&v);
     if (rc == SQL_NO_DATA)
         return WP_OK;
     if (SQL_SUCCEEDED(rc) && op->columns) {
@@ -628,8 +396,8 @@ static void end_cut_off(odbc_conn *self)
 static wp_status odbc_execute(wp_conn *conn, wp_op *op, wp_error **err)
 {
     odbc_conn *self = self_of(conn);
-    statement once = {0};
-    statement *s = NULL;
+    wp__odbc_statement once = {0};
+    wp__odbc_statement *s = NULL;
     wp_status st;
     if (is_interrupted(self))
         return fail_interrupted(self, wp__sql_name(op->sql, op->statement), err);
@@ -642,7 +410,7 @@ static wp_status odbc_execute(wp_conn *conn, wp_op *op, wp_error **err)
         (void)SQLFreeHandle(SQL_HANDLE_STMT, once.handle);
     else if (s->handle)
         (void)SQLFreeStmt(s->handle, SQL_CLOSE);
-    trim_cells(self);
+    wp__odbc_texts_trim(&self->texts);
     if (st != WP_OK)
         end_cut_off(self);
     self->used_us = wp__real_mono_us();
@@ -690,11 +458,8 @@ static void odbc_close(wp_conn *conn)
         (void)SQLDisconnect(self->dbc); /* frees its statements */
         (void)SQLFreeHandle(SQL_HANDLE_DBC, self->dbc);
     }
-    for (size_t c = 0; c < WP__OP_COLUMNS_MAX; c++)
-        wp__buf_free(&self->cells[c]);
+    wp__odbc_texts_free(&self->texts);
     wp__buf_free(&self->wide_sql);
-    wp__buf_free(&self->wide_cell);
-    wp__utf16_free(self->utf16);
     free(self);
 }
 
@@ -732,7 +497,7 @@ static wp_status dial(SQLHDBC *out, const char *string, int64_t connect_ms, wp_e
     if (!env || !SQL_SUCCEEDED(SQLAllocHandle(SQL_HANDLE_DBC, env, &dbc)))
         return wp__fail_nomem(err);
     (void)SQLSetConnectAttr(dbc, SQL_ATTR_LOGIN_TIMEOUT, as_pointer(seconds(connect_ms * 1000)), 0);
-    if (!SQL_SUCCEEDED(SQLDriverConnect(dbc, NULL, without_const(string), SQL_NTS, NULL, 0, NULL,
+    if (!SQL_SUCCEEDED(SQLDriverConnect(dbc, NULL, wp__odbc_text(string), SQL_NTS, NULL, 0, NULL,
                                         SQL_DRIVER_NOPROMPT))) {
         st = fail_connect(dbc, string, err);
         (void)SQLFreeHandle(SQL_HANDLE_DBC, dbc);
@@ -834,7 +599,7 @@ static wp_status odbc_connect(wp_conn **out, wp_store *store, wp__open how, wp_e
     self->limit_s = seconds(answer_limit(config, how));
     st = recognize(&self->kind, dbc, WP_E_CONFIG, err);
     if (st == WP_OK && self->kind->wide)
-        st = wp__utf16_new(&self->utf16, err);
+        st = wp__utf16_new(&self->texts.utf16, err);
     if (st == WP_OK && wp__store_prepares(store) &&
         self->kind->engine->statements[WP__SQL_CONNECTION_SETTLE].text)
         st = wp__conn_settle(&self->base, how, answer_limit(config, how), err);
@@ -863,7 +628,7 @@ wp_status wp__odbc_lend(wp_conn **out, wp_store *store, void *hdbc, wp_error **e
         return wp__fail_nomem(err);
     self->base.lent = true;
     self->kind = kind;
-    if (kind->wide && (st = wp__utf16_new(&self->utf16, err)) != WP_OK) {
+    if (kind->wide && (st = wp__utf16_new(&self->texts.utf16, err)) != WP_OK) {
         odbc_close(&self->base);
         return st;
     }

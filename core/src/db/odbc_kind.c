@@ -30,6 +30,7 @@ static const wp__odbc_setting maodbc[] = {
 static const wp__odbc_code mariadb_codes[] = {
     {1020, "40001"}, /* a row was changed since it was read (snapshot isolation) */
     {1040, "53300"}, /* too many connections */
+    {1048, "23502"}, /* NOT NULL; this and the next ones are no race that is lost, as 23000 is */
     {1053, "08S01"}, /* the server is shutting down */
     {1062, "23000"}, /* a unique key */
     {1146, "42P01"}, /* no such table */
@@ -39,12 +40,15 @@ static const wp__odbc_code mariadb_codes[] = {
     {1290, "25006"}, /* read only */
     {1305, "42P01"}, /* no such procedure */
     {1317, "57014"}, /* interrupted */
+    {1451, "23503"}, /* a foreign key */
+    {1452, "23503"}, /* likewise */
     {1792, "25006"}, /* read only */
     {1927, "08S01"}, /* the connection was killed */
     {1969, "57014"}, /* the statement took too long */
     {2006, "08S01"}, /* the server has gone away */
     {2013, "08S01"}, /* lost in a query */
     {2055, "08S01"}, /* the same */
+    {4025, "23514"}, /* CHECK */
     {4031, "08S01"}, /* disconnected by the server */
     {0, NULL},
 };

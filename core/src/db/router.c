@@ -175,14 +175,16 @@ static wp__place *find(wp__place *const *places, size_t count, const char *id)
 
 static wp_status check_stores(const wp_config *const *stores, size_t count, wp_error **err)
 {
+    wp_status st;
     if (!stores && count)
         return wp__fail(err, WP_E_ARGUMENT, "stores is NULL");
     for (size_t i = 0; i < count; i++) {
         if (!stores[i])
             return wp__fail(err, WP_E_ARGUMENT, "stores[%zu] is NULL", i);
-        if (!stores[i]->store_url[0])
-            return wp__fail(err, WP_E_CONFIG, "store \"%s\": store.url is not set",
-                            stores[i]->store_id);
+        if ((st = wp__store_check_url(stores[i]->store_url, err)) != WP_OK) {
+            wp__error_context(err, "store \"%s\"", stores[i]->store_id);
+            return st;
+        }
         for (size_t j = 0; j < i; j++)
             if (strcmp(stores[i]->store_id, stores[j]->store_id) == 0)
                 return wp__fail(err, WP_E_ARGUMENT, "two stores have the id \"%s\"",
@@ -273,6 +275,55 @@ size_t wp_router_count(wp_router *router)
     wp__mutex_unlock(&router->mutex);
     return count;
 }
+
+/* ---- its ids ------------------------------------------------------------------------------ */
+
+struct wp_router_ids {
+    size_t count;
+    wp__place *places[]; /* a place never changes its id */
+};
+
+wp_status wp_router_list(wp_router_ids **out, wp_router *router, wp_error **err)
+{
+    wp_router_ids *ids;
+    wp_status st;
+    if (!out)
+        return wp__fail(err, WP_E_ARGUMENT, "out is NULL");
+    if ((st = wp__router_check(router, err)) != WP_OK)
+        return st;
+    wp__mutex_lock(&router->mutex);
+    if ((ids = malloc(sizeof *ids + router->count * sizeof(wp__place *)))) {
+        ids->count = router->count;
+        for (size_t i = 0; i < router->count; i++)
+            ids->places[i] = wp__place_ref(router->places[i]);
+    }
+    wp__mutex_unlock(&router->mutex);
+    if (!ids)
+        return wp__fail_nomem(err);
+    *out = ids;
+    return WP_OK;
+}
+
+size_t wp_router_ids_count(const wp_router_ids *ids)
+{
+    return ids ? ids->count : 0;
+}
+
+const char *wp_router_ids_at(const wp_router_ids *ids, size_t index)
+{
+    return ids && index < ids->count ? ids->places[index]->id : NULL;
+}
+
+void wp_router_ids_free(wp_router_ids *ids)
+{
+    if (!ids)
+        return;
+    for (size_t i = 0; i < ids->count; i++)
+        wp__place_unref(ids->places[i]);
+    free(ids);
+}
+
+/* ---- who is told of changes --------------------------------------------------------------- */
 
 wp_status wp__router_follow(wp_router *router, wp__follower *follower, wp_error **err)
 {

@@ -21,6 +21,7 @@ typedef struct wp__made {
 
 struct wp_store {
     atomic_int refs;
+    atomic_int looks; /* that lookers-on have under way */
     int64_t pid;
     wp_config *config;
     const wp__driver *driver;
@@ -325,13 +326,27 @@ static bool begins(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+wp_status wp__store_check_url(const char *url, wp_error **err)
+{
+    static const char *const kinds[] = {"sqlite:", "postgresql://", "postgres://", "odbc:"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (begins(url, kinds[i]))
+            return WP_OK;
+    return wp__fail(err, WP_E_CONFIG,
+                    "store.url %s: sqlite:PATH, sqlite::memory:, postgresql://HOST/DATABASE or "
+                    "odbc:CONNECTION STRING",
+                    *url ? "is of no known kind" : "is not set");
+}
+
 /* Find out by the URL what kind of database it is and how it is reached. */
 static wp_status choose_driver(wp_store *store, wp_error **err)
 {
     const char *url = store->config->store_url;
+    wp_status st;
+    if ((st = wp__store_check_url(url, err)) != WP_OK)
+        return st;
     if (begins(url, "sqlite:")) {
-        wp_status st =
-            wp__sqlite_location(&store->location, &store->memory, url + strlen("sqlite:"), err);
+        st = wp__sqlite_location(&store->location, &store->memory, url + strlen("sqlite:"), err);
         store->watched = st == WP_OK && !store->memory;
         store->driver = &wp__sqlite_driver;
         store->engine = &wp__engine_sqlite;
@@ -343,15 +358,9 @@ static wp_status choose_driver(wp_store *store, wp_error **err)
         store->engine = &wp__engine_postgresql;
         return store->location ? WP_OK : wp__fail_nomem(err);
     }
-    if (begins(url, "odbc:")) {
-        store->driver = &wp__odbc_driver;
-        return wp__odbc_location(&store->location, &store->database, &store->engine,
-                                 url + strlen("odbc:"), store->config, err);
-    }
-    return wp__fail(err, WP_E_CONFIG,
-                    "store.url %s: sqlite:PATH, sqlite::memory:, postgresql://HOST/DATABASE or "
-                    "odbc:CONNECTION STRING",
-                    *url ? "is of no known kind" : "is not set");
+    store->driver = &wp__odbc_driver;
+    return wp__odbc_location(&store->location, &store->database, &store->engine,
+                             url + strlen("odbc:"), store->config, err);
 }
 
 /* True if `table` is `base`, or begins with it and "_". SQLite does not tell ASCII's upper case from its
@@ -378,11 +387,10 @@ static bool is_part_of(const char *table, const char *queue)
 }
 
 /* A queue in a table of Waypost's own. */
-static wp_status check_table(const char *option, const char *table, wp_error **err)
+static wp_status check_table(const char *option, const char *table, const char *const *own,
+                             size_t count, wp_error **err)
 {
-    static const char *const own[] = {"dead_letters", "job",       "join",      "last_number",
-                                      "lease",        "migration", "semaphore", "timer"};
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+    for (size_t i = 0; i < count; i++)
         if (is_of(table, own[i]))
             return wp__fail(err, WP_E_CONFIG,
                             "%s is \"%s\": Waypost has tables of its own called \"%s\" or so",
@@ -390,28 +398,41 @@ static wp_status check_table(const char *option, const char *table, wp_error **e
     return WP_OK;
 }
 
-static wp_status check_tables(const wp_config *config, wp_error **err)
+static wp_status check_tables(const wp_config *config, const wp__engine *engine, wp_error **err)
 {
-    const char *outbox = config->outbox_table;
-    const char *inbox = config->inbox_table;
-    wp_status st;
-    if ((st = check_table("store.outbox_table", outbox, err)) != WP_OK ||
-        (st = check_table("store.inbox_table", inbox, err)) != WP_OK)
+    static const char *const own[] = {
+        "audit",       "copy_item", "copy_pause", "copy_self",    "dead_letters", "job",  "join",
+        "last_number", "lease",     "migration",  "paused_topic", "semaphore",    "timer"};
+    /* where tables and procedures have the seeds' names */
+    static const char *const more[] = {"DeadLetters", "GuidIdList",      "JobRuns",     "Jobs",
+                                       "JoinMember",  "JoinNext",        "JoinWait",    "TimeOf",
+                                       "Timers",      "SemaphoreHolder", "PausedTopic", "BytesOf"};
+    const char *const options[] = {"store.outbox_table", "store.inbox_table"};
+    const char *const tables[] = {config->outbox_table, config->inbox_table};
+    const bool seeds = engine->inbox != NULL;
+    bool shared = is_part_of(tables[0], tables[1]) || is_part_of(tables[1], tables[0]);
+    wp_status st = WP_OK;
+    for (size_t i = 0; i < 2 && st == WP_OK; i++) {
+        st = check_table(options[i], tables[i], own, sizeof own / sizeof own[0], err);
+        if (st == WP_OK && seeds)
+            st = check_table(options[i], tables[i], more, sizeof more / sizeof more[0], err);
+    }
+    if (seeds) /* any name behind it may be a procedure's */
+        shared = shared || is_of(tables[0], tables[1]) || is_of(tables[1], tables[0]);
+    if (st != WP_OK || !shared)
         return st;
-    if (!is_part_of(outbox, inbox) && !is_part_of(inbox, outbox))
-        return WP_OK;
     return wp__fail(err, WP_E_CONFIG,
                     "store.outbox_table \"%s\" and store.inbox_table \"%s\" would share a table",
-                    outbox, inbox);
+                    tables[0], tables[1]);
+}
+
+/* What a queue's table is called: as the engine has it, unless the app has a name for it. */
+static const char *queue_name(const char *name, const char *usual, const char *engines)
+{
+    return engines && strcmp(name, usual) == 0 ? engines : name;
 }
 
 /* A store with everything but a connection. */
-static const char *outbox_name(const wp_store *store)
-{
-    const char *name = store->config->outbox_table;
-    return store->engine->outbox && strcmp(name, "outbox") == 0 ? store->engine->outbox : name;
-}
-
 static wp_status store_new(wp_store **out, const wp_config *config, wp_error **err)
 {
     wp_status st;
@@ -431,16 +452,19 @@ static wp_status store_new(wp_store **out, const wp_config *config, wp_error **e
     store->clock = config->clock ? wp__clock_ref(config->clock) : wp__clock_system();
     if ((st = choose_driver(store, err)) != WP_OK)
         goto done;
-    store->names = (wp__sql_names){.schema = store->config->store_schema,
-                                   .outbox = outbox_name(store),
-                                   .inbox = store->config->inbox_table,
-                                   .database = store->database,
-                                   .home = store->engine->home,
-                                   .quote = store->engine->quote,
-                                   .schemas = store->engine->schemas,
-                                   .max_bytes = store->engine->name_max};
+    store->names = (wp__sql_names){
+        .schema = store->config->store_schema,
+        .outbox = queue_name(store->config->outbox_table, "outbox", store->engine->outbox),
+        .inbox = queue_name(store->config->inbox_table, "inbox", store->engine->inbox),
+        .database = store->database,
+        .home = store->engine->home,
+        .guard = store->engine->guard,
+        .quote = store->engine->quote,
+        .schemas = store->engine->schemas,
+        .max_bytes = store->engine->name_max,
+        .basic_plane = store->engine->name_basic_plane};
     name_channel(store);
-    if ((st = check_tables(store->config, err)) != WP_OK)
+    if ((st = check_tables(store->config, store->engine, err)) != WP_OK)
         goto done;
     st = wp__sql_set_new(&store->sql, store->engine->statements, &store->names, err);
     if (st == WP_OK)
@@ -452,6 +476,25 @@ done:
     }
     *out = store;
     return WP_OK;
+}
+
+bool wp__store_look_begin(wp_store *store, int64_t deadline_us)
+{
+    enum { TURN_US = 2000 };
+    const int most = store->config->pool_size / 2 > 1 ? (int)(store->config->pool_size / 2) : 1;
+    for (;;) {
+        if (atomic_fetch_add(&store->looks, 1) < most)
+            return true;
+        wp__store_look_end(store);
+        if (wp__real_mono_us() >= deadline_us)
+            return false;
+        wp__sleep_us(TURN_US);
+    }
+}
+
+void wp__store_look_end(wp_store *store)
+{
+    atomic_fetch_sub(&store->looks, 1);
 }
 
 /* Later connections must reach the same file even if the process changes its directory. */

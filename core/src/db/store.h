@@ -99,6 +99,14 @@ bool wp__store_listens(const wp_store *store);
 const char *wp__store_channel(const wp_store *store);
 wp__signaller *wp__store_signaller(wp_store *store);
 
+/* Of lookers-on, such as the dashboard, so many at once that half of the pool is left to others. False: there was
+ * no turn until the real instant `deadline_us`. */
+bool wp__store_look_begin(wp_store *store, int64_t deadline_us);
+void wp__store_look_end(wp_store *store);
+
+/* WP_E_CONFIG: the URL is empty or of no kind that there is. */
+wp_status wp__store_check_url(const char *url, wp_error **err);
+
 /* ---- the pool's own part (pool.c) ---- */
 
 typedef struct wp__pool {

@@ -86,7 +86,7 @@ static void log_mismatch(const arrive_op *self, size_t i)
 
 static void log_arrival(const arrive_op *self, size_t i)
 {
-    static const char *const states[] = {"new", "seen", "processing", "done", "dead"};
+    static const char *const states[] = {"unknown", "new", "seen", "processing", "done", "dead"};
     static const char *const sentences[] = {
         [CHECK] = "checked", [ENQUEUE] = "enqueued in the inbox", [ONCE] = "checked, to process"};
     WP__LOG(wp__store_log(self->base.store), self->kind == ENQUEUE ? WP_LOG_INFO : WP_LOG_DEBUG,
@@ -573,7 +573,7 @@ wp_status wp_inbox_once(int *proceed, wp_inbox_state *found, int *mismatch, wp_s
                         wp_conn *conn, const wp_inbox_key *key, wp_error **err)
 {
     arrive_op op = {.kind = ONCE, .keys = &key, .count = 1};
-    wp_inbox_state state = WP_INBOX_NEW;
+    wp_inbox_state state = WP_INBOX_UNKNOWN;
     wp_status st;
     if (!proceed || !conn)
         return wp__fail(err, WP_E_ARGUMENT, "%s is NULL", proceed ? "conn" : "proceed");

@@ -28,8 +28,8 @@ typedef struct mark_op {
 
 static wp_status fail_state(const mark_op *self, wp_error **err)
 {
-    static const char *const states[] = {"not known", "only seen", "being processed", "done",
-                                         "dead"};
+    static const char *const states[] = {"not told of",     "not known", "only seen",
+                                         "being processed", "done",      "dead"};
     return wp__fail(err, WP_E_STATE, "message \"%s\" of \"%s\" is %s", self->key->message_id,
                     self->key->source, states[wp__inbox_state(self->status)]);
 }

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "db/store.h"
 #include "job/job.h"
+#include "queue/audit.h"
 #include "queue/queue.h"
 
 /* ---- the job that there is ---------------------------------------------------------------- */
@@ -77,8 +78,9 @@ typedef struct put_op {
     wp_schedule *own_schedule;
     char *own_expression;
     wp__buf own_options;
-    bool joins; /* runs in a transaction of the app's, which commits unseen */
-    enum { FIND, WRITE, END, SIGNAL } step;
+    bool joins;     /* runs in a transaction of the app's, which commits unseen */
+    const char *by; /* with `enable`: who says so */
+    enum { FIND, WRITE, AUDIT, END, SIGNAL } step;
     bool inserts;
     bool written;
     found_job found;
@@ -273,7 +275,14 @@ static wp_status put_next(wp_op *op, wp_error **err)
     if (self->step == WRITE && !self->inserts && !self->written)
         return wp__fail_db(err, WP_E_UNAVAILABLE, NULL, 0, true,
                            "the job \"%s\" was changed meanwhile: try again", self->name);
-    if (self->step == WRITE && self->joins && wp__store_may_signal(op->store)) {
+    if (self->step == WRITE && !self->job) {
+        self->step = AUDIT;
+        wp__audit_use(op, self->enable ? "job.resume" : "job.pause", &wp__job_run, self->name,
+                      self->by, NULL);
+        return WP_OK;
+    }
+    if ((self->step == WRITE || self->step == AUDIT) && self->joins &&
+        wp__store_may_signal(op->store)) {
         self->step = SIGNAL; /* workers sleep until the next job is due: they are told of another */
         wp__op_set_text(op, WP__P_NAME, wp__store_channel(op->store));
         wp__op_use(op, WP__SQL_OUTBOX_SIGNAL, 1);
@@ -423,8 +432,16 @@ wp_status wp_job_put_op(wp_op **out, wp_store *store, const wp_job *job, wp_erro
 
 wp_status wp_job_set_enabled(wp_store *store, const char *name, int enabled, wp_error **err)
 {
-    put_op op = {.name = name, .enable = enabled != 0};
+    return wp_job_set_enabled_by(store, name, enabled, NULL, err);
+}
+
+wp_status wp_job_set_enabled_by(wp_store *store, const char *name, int enabled, const char *by,
+                                wp_error **err)
+{
+    put_op op = {.name = name, .enable = enabled != 0, .by = by};
     wp_status st = wp__job_check_name(store, NULL, name, err);
+    if (st == WP_OK)
+        st = wp__check_text(NULL, "by", by, WP_NAME_MAX, false, err);
     return st == WP_OK ? run_put(store, NULL, &op, err) : st;
 }
 

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "db/store.h"
 #include "job/job.h"
+#include "queue/audit.h"
 
 typedef struct hand_op {
     wp_op base;
@@ -21,6 +22,8 @@ typedef struct hand_op {
     wp__job_options options;
     wp__new_run run;
     wp__op_result result; /* trigger: the run */
+    bool audits;
+    const char *by;
 } hand_op;
 
 static wp_status fail_unknown(const hand_op *self, wp_error **err)
@@ -94,6 +97,10 @@ static wp_status trigger_next(wp_op *op, wp_error **err)
     }
     if (!self->made) /* the job was deleted in between */
         return fail_unknown(self, err);
+    if (step == 2 && self->audits) {
+        wp__audit_use(op, "job.trigger", &wp__job_run, self->name, self->by, NULL);
+        return WP_OK;
+    }
     if (step == 2 && self->joins && wp__store_may_signal(op->store)) {
         wp__op_set_text(op, WP__P_NAME, wp__store_channel(op->store));
         wp__op_use(op, WP__SQL_OUTBOX_SIGNAL, 1);
@@ -204,6 +211,18 @@ wp_status wp_job_trigger_in(wp_id *run_id, wp_store *store, wp_conn *conn, const
 {
     hand_op op = {0};
     wp_status st = run(&op, &trigger_class, store, conn, name, err);
+    if (st == WP_OK && run_id)
+        *run_id = op.run.id;
+    return st;
+}
+
+wp_status wp_job_trigger_by(wp_id *run_id, wp_store *store, const char *name, const char *by,
+                            wp_error **err)
+{
+    hand_op op = {.audits = true, .by = by};
+    wp_status st = wp__check_text(NULL, "by", by, WP_NAME_MAX, false, err);
+    if (st == WP_OK)
+        st = run(&op, &trigger_class, store, NULL, name, err);
     if (st == WP_OK && run_id)
         *run_id = op.run.id;
     return st;

@@ -76,6 +76,14 @@ wp_status wp__job_tick(size_t *made, int64_t *next_us, wp_store *store, wp_conn 
  * jobs were dealt with in the future. */
 wp_status wp__job_when_due(int64_t *in_us, bool *ahead, wp_store *store, wp_conn *conn,
                            wp_error **err);
+/* A page of runs before the row `before`, and a run's row. */
+wp_status wp__job_run_list(wp_job_runs **out, wp_store *store, const char *name, int64_t before,
+                           int64_t limit, wp_error **err);
+int64_t wp__job_run_number(const wp_job_run *run);
+/* Whether the reason of a run's failure tells of a timeout or a cancel, which is all that its row tells of them:
+ * a handler's own words must not look like that. May be NULL. */
+bool wp__job_reason_is_ours(const char *reason);
+
 /* Which of these runs their holder is asked to end: the JSON array of their numbers; `found` is
  * called with each. */
 wp_status wp__job_run_asked(wp_store *store, wp_conn *conn, const char *seqs,

@@ -51,6 +51,7 @@ typedef struct look_op {
     const wp_id *id;
     int64_t number;
     int64_t limit;
+    bool payloads;
     wp_conn *conn; /* NULL: of the pool */
     int step;
     entries *list;
@@ -67,6 +68,7 @@ static wp_status look_next(wp_op *op, wp_error **err)
         wp__op_set_id(op, WP__P_ID, self->id);
     wp__op_set_int(op, WP__P_NUMBER, self->number);
     wp__op_set_int(op, WP__P_BATCH, self->limit);
+    wp__op_set_int(op, WP__P_PAYLOADS, self->payloads);
     wp__op_use(op, self->statement, strlen(self->shape));
     return WP_OK;
 }
@@ -155,6 +157,15 @@ enum { J_NAME, J_TOPIC, J_PAYLOAD, J_EXPRESSION, J_ZONE, J_OPTIONS, J_REGISTRAR,
 enum { J_ABSENT, J_DISABLED, J_NEXT, J_LAST_DUE, J_LAST_STARTED, J_LAST_ENDED, J_LAST_STATUS };
 static const char job_shape[] = "itttttttnnnnnnnt";
 
+static void read_options(wp_jobs *jobs)
+{
+    for (size_t i = 0; i < jobs->list.count; i++) {
+        entry *e = &jobs->list.items[i];
+        const char *json = e->texts[J_OPTIONS];
+        wp__job_options_read(&e->options, json, json ? strlen(json) : 0);
+    }
+}
+
 static wp_status look_jobs(wp_jobs **out, wp_store *store, look_op *op, wp_error **err)
 {
     wp_jobs *jobs = calloc(1, sizeof *jobs);
@@ -163,11 +174,7 @@ static wp_status look_jobs(wp_jobs **out, wp_store *store, look_op *op, wp_error
         return wp__fail_nomem(err);
     op->shape = job_shape;
     st = look(&jobs->list, store, op, err);
-    for (size_t i = 0; st == WP_OK && i < jobs->list.count; i++) {
-        entry *e = &jobs->list.items[i];
-        const char *json = e->texts[J_OPTIONS];
-        wp__job_options_read(&e->options, json, json ? strlen(json) : 0);
-    }
+    read_options(jobs);
     if (st == WP_OK && op->statement == WP__SQL_JOB_GET && !jobs->list.count)
         st = wp__fail(err, WP_E_NOT_FOUND, "there is no job \"%s\"", op->name);
     if (st == WP_OK)
@@ -193,10 +200,101 @@ wp_status wp_job_get(wp_jobs **out, wp_store *store, const char *name, wp_error 
     return wp_job_get_in(out, store, NULL, name, err);
 }
 
-wp_status wp_job_list(wp_jobs **out, wp_store *store, const char *after, int64_t limit,
-                      wp_error **err)
+/* The same for a host's connection, with what it found. */
+typedef struct get_op {
+    look_op look;
+    char *name;
+    wp_jobs jobs;
+} get_op;
+
+static wp_status get_next(wp_op *op, wp_error **err)
 {
-    look_op op = {.statement = WP__SQL_JOB_LIST, .name = after ? after : "", .limit = limit};
+    get_op *self = (get_op *)op;
+    if (self->look.step == 0)
+        return look_next(op, err);
+    if (!self->jobs.list.count)
+        return wp__fail(err, WP_E_NOT_FOUND, "there is no job \"%s\"", self->name);
+    op->result_count = self->jobs.list.count;
+    return WP_OK;
+}
+
+static void get_destroy(wp_op *op)
+{
+    get_op *self = (get_op *)op;
+    entries_clear(&self->jobs.list);
+    free(self->jobs.list.items);
+    free(self->name);
+}
+
+wp_status wp_job_get_op(wp_op **out, wp_store *store, const char *name, wp_error **err)
+{
+    static const wp__op_class cls = {.next = get_next,
+                                     .row = look_row,
+                                     .rewind = look_rewind,
+                                     .destroy = get_destroy,
+                                     .single = true};
+    get_op *op;
+    wp_status st;
+    if (!out)
+        return wp__fail(err, WP_E_ARGUMENT, "out is NULL");
+    if ((st = wp__job_check_name(store, NULL, name, err)) != WP_OK)
+        return st;
+    op = calloc(1, sizeof *op);
+    if (!op || !(op->name = wp__text_dup(name))) {
+        free(op);
+        return wp__fail_nomem(err);
+    }
+    op->look.statement = WP__SQL_JOB_GET;
+    op->look.shape = job_shape;
+    op->look.name = op->name;
+    op->look.list = &op->jobs.list;
+    wp__op_init(&op->look.base, &cls, store);
+    op->look.base.owns_store = true;
+    wp__store_ref(store);
+    *out = &op->look.base;
+    return WP_OK;
+}
+
+static wp_status entry_copy(entry *out, const entry *e, wp_error **err)
+{
+    *out = *e;
+    for (size_t i = 0; i < TEXTS_MAX; i++)
+        out->texts[i] = NULL;
+    for (size_t i = 0; i < TEXTS_MAX; i++)
+        if (e->texts[i] && !(out->texts[i] = wp__text_dup(e->texts[i])))
+            return wp__fail_nomem(err);
+    return WP_OK;
+}
+
+wp_status wp_op_result_jobs(wp_jobs **out, const wp_op *op, wp_error **err)
+{
+    const get_op *self = (const get_op *)op;
+    wp_jobs *jobs;
+    wp_status st = WP_OK;
+    if (!out || !op)
+        return wp__fail(err, WP_E_ARGUMENT, "%s is NULL", out ? "op" : "out");
+    if (op->cls->next != get_next || !op->finished)
+        return wp__fail(err, WP_E_STATE, "the operation is not finished, or has no such result");
+    if (!(jobs = calloc(1, sizeof *jobs)))
+        return wp__fail_nomem(err);
+    for (size_t i = 0; st == WP_OK && i < self->jobs.list.count; i++)
+        if ((st = grow(&jobs->list, err)) == WP_OK)
+            st = entry_copy(&jobs->list.items[jobs->list.count++], &self->jobs.list.items[i], err);
+    read_options(jobs);
+    if (st == WP_OK)
+        *out = jobs;
+    else
+        wp_jobs_free(jobs);
+    return st;
+}
+
+static wp_status list_jobs(wp_jobs **out, wp_store *store, const char *after, int64_t limit,
+                           bool payloads, wp_error **err)
+{
+    look_op op = {.statement = WP__SQL_JOB_LIST,
+                  .name = after ? after : "",
+                  .limit = limit,
+                  .payloads = payloads};
     wp_status st;
     if (!out)
         return wp__fail(err, WP_E_ARGUMENT, "out is NULL");
@@ -204,6 +302,18 @@ wp_status wp_job_list(wp_jobs **out, wp_store *store, const char *after, int64_t
         (st = wp__check_text(NULL, "after", after, WP_NAME_MAX, false, err)) != WP_OK)
         return st;
     return look_jobs(out, store, &op, err);
+}
+
+wp_status wp_job_list(wp_jobs **out, wp_store *store, const char *after, int64_t limit,
+                      wp_error **err)
+{
+    return list_jobs(out, store, after, limit, true, err);
+}
+
+wp_status wp_job_list_brief(wp_jobs **out, wp_store *store, const char *after, int64_t limit,
+                            wp_error **err)
+{
+    return list_jobs(out, store, after, limit, false, err);
 }
 
 size_t wp_jobs_count(const wp_jobs *jobs)
@@ -263,6 +373,11 @@ const char *wp_job_info_zone(const wp_job_info *info)
 const char *wp_job_info_registrar(const wp_job_info *info)
 {
     return job_text(info, J_REGISTRAR);
+}
+
+int wp_job_info_vanished(const wp_job_info *info)
+{
+    return info && job_number(info, J_ABSENT);
 }
 
 int wp_job_info_enabled(const wp_job_info *info)
@@ -349,6 +464,11 @@ static bool says(const char *reason, const char *what)
            (reason[len] == '\0' || strncmp(reason + len, ": ", 2) == 0);
 }
 
+bool wp__job_reason_is_ours(const char *reason)
+{
+    return says(reason, "timeout") || says(reason, "cancelled");
+}
+
 /* A run's status, from its queue's and the reason of its failure. */
 static wp_run_status run_status(int64_t status, const char *error)
 {
@@ -408,9 +528,20 @@ wp_status wp_job_run_get(wp_job_runs **out, wp_store *store, const wp_id *id, wp
 wp_status wp_job_run_list(wp_job_runs **out, wp_store *store, const char *name,
                           const wp_job_run *before, int64_t limit, wp_error **err)
 {
+    return wp__job_run_list(out, store, name, before ? before->e.seq : INT64_MAX, limit, err);
+}
+
+int64_t wp__job_run_number(const wp_job_run *run)
+{
+    return run->e.seq;
+}
+
+wp_status wp__job_run_list(wp_job_runs **out, wp_store *store, const char *name, int64_t before,
+                           int64_t limit, wp_error **err)
+{
     look_op op = {.statement = name ? WP__SQL_JOB_RUN_LIST_OF : WP__SQL_JOB_RUN_LIST,
                   .name = name,
-                  .number = before ? before->e.seq : INT64_MAX,
+                  .number = before,
                   .limit = limit};
     wp_status st;
     if (!out)

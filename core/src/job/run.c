@@ -96,6 +96,7 @@ typedef struct run_op {
     const char *seqs_given;
     int64_t delay_us;
     wp__buf seqs; /* of the rows, as a JSON array */
+    bool closed;  /* the array is */
     size_t rows;
     void (*found)(void *user, int64_t seq);
     void *user;
@@ -106,7 +107,10 @@ enum { PURGE_PAGE = 1000 };
 static wp_status run_next(wp_op *op, wp_error **err)
 {
     run_op *self = (run_op *)op;
-    const int step = self->step++;
+    int step = self->step++;
+    if (step == 1 && self->all &&
+        !wp__op_has(op, self->statements[1])) /* the one before has done it */
+        step = self->step++;
     if (step == 0) {
         wp__op_set_now(op);
         if (self->id)
@@ -118,7 +122,8 @@ static wp_status run_next(wp_op *op, wp_error **err)
     }
     if (step > 2 || !self->columns[step] || (step > 0 && self->all == (self->rows == 0)))
         return WP_OK;
-    if (step == 1 && self->all) {
+    if (step > 0 && self->all && !self->closed) {
+        self->closed = true;
         wp__buf_text(&self->seqs, "]");
         if (self->seqs.failed)
             return wp__fail_nomem(err);
@@ -150,6 +155,7 @@ static void run_rewind(wp_op *op)
     run_op *self = (run_op *)op;
     self->step = 0;
     self->rows = 0;
+    self->closed = false;
     wp__buf_clear(&self->seqs);
 }
 

@@ -280,8 +280,9 @@ static void renew(wp__leases *leases, wp_lease_kind kind, wp__lease_item *items,
     wp_error *err = NULL;
     wp__lease_op op;
     wp_status st;
-    if (items && n > 1)
-        qsort(items, n, sizeof *items, compare_fences);
+    if (!items || n == 0)
+        return;
+    qsort(items, n, sizeof *items, compare_fences);
     for (size_t i = 0; i < n; i++)
         shortest = sooner(shortest, items[i].duration_us);
     wp__lease_op_init(&op, leases->store, WP__LEASE_KEEP, kind);

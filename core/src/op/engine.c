@@ -19,6 +19,9 @@ extern const size_t wp__sql_sqlserver_migration_count;
 extern const wp__sql_source wp__sql_sqlserver_routines[];
 extern const size_t wp__sql_sqlserver_routine_count;
 
+#define TEXT(of) #of
+#define NUMBER(macro) TEXT(macro)
+
 const wp__engine wp__engine_sqlite = {
     .name = "sqlite",
     .statements = wp__sql_sqlite,
@@ -64,6 +67,7 @@ const wp__engine wp__engine_mariadb = {
     .text_hint = "SET NAMES utf8mb4, or CHARSET=utf8mb4 in an ODBC connection string",
     .quote = '`',
     .name_max = 64,
+    .name_basic_plane = true, /* its Knowledge Base, Identifier Names */
     .databases = true,
     .one_by_one = true,
     .claim_pairs = true,
@@ -84,16 +88,20 @@ const wp__engine wp__engine_sqlserver = {
     .routine_count = &wp__sql_sqlserver_routine_count,
     .batch_end = "\nGO\n",
     .begin = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET XACT_ABORT ON; BEGIN TRANSACTION",
+    .guard = "IF @@TRANCOUNT = 0 THROW " NUMBER(
+        WP_OP_NO_TRANSACTION) ", N'Waypost: the transaction is over', 1; ",
     .rollback = "IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION", /* after some errors there is none */
     .text_hint = "send texts as NVARCHAR",
     .quote = '[',
     .name_max = 128, /* sysname */
     .outbox = "Outbox",
+    .inbox = "Inbox",
     .schemas = true,
     .claim_pairs = true,
     .text_ids = true,
     .own_clock = true,
     .claim_reads = true,
     .joint_writes = true,
+    .enqueues_many = true,
     .row_locks = true,
 };

@@ -16,11 +16,15 @@ typedef struct wp__engine {
     const size_t *routine_count;
     const char *batch_end; /* scripts are sent in the parts that this ends; NULL: in one */
     const char *begin;     /* begins a transaction, on a server; COMMIT and ROLLBACK end it */
+    const char
+        *guard; /* before a statement that must be in a transaction; NULL: drivers see to that */
     const char *rollback;  /* what ends it otherwise; NULL: ROLLBACK */
     const char *steady;    /* sets a worker's connection so that plans are right at any size */
     const char *text_hint; /* how an app makes its connection send texts as UTF-8 */
     size_t name_max;       /* bytes of an object's name; 0: no limit */
+    bool name_basic_plane; /* names have no characters beyond U+FFFF */
     const char *outbox;    /* what a table that is called outbox is called here; NULL: that */
+    const char *inbox;     /* likewise */
     char quote;            /* around names; [ for [ and ] */
     const char *home;      /* the database that statements name, lest TEMP tables hide ours */
     bool databases;        /* names begin with the database's, lest they follow the session's */

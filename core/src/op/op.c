@@ -2,6 +2,7 @@
 /* The engine of operations, and the public face by which a host drives one. */
 #include "op/op.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +38,7 @@ void wp__op_fini(wp_op *op)
 
 void wp__op_use(wp_op *op, wp__sql_id statement, size_t columns)
 {
+    assert(columns <= WP__OP_COLUMNS_MAX);
     op->statement = statement;
     op->columns = columns;
     op->pending = true;
@@ -211,7 +213,8 @@ void wp__op_rewind(wp_op *op)
 
 const wp__sql_text *wp__op_text(const wp_op *op)
 {
-    return wp__sql_get(op->sql, op->statement, op->style);
+    return op->guarded ? wp__sql_get_guarded(op->sql, op->statement, op->style)
+                       : wp__sql_get(op->sql, op->statement, op->style);
 }
 
 /* ---- the public face ---------------------------------------------------------------------- */
@@ -226,8 +229,24 @@ wp_status wp_op_set_paramstyle(wp_op *op, wp_paramstyle style, wp_error **err)
                         (int)style);
     if (op->started)
         return wp__fail(err, WP_E_STATE, "the operation has begun: set its style before");
-    if ((st = wp__sql_set_style(op->sql, style, err)) == WP_OK)
+    st = op->guarded ? wp__sql_set_guarded(op->sql, style, err)
+                     : wp__sql_set_style(op->sql, style, err);
+    if (st == WP_OK)
         op->style = style;
+    return st;
+}
+
+wp_status wp_op_require_transaction(wp_op *op, wp_error **err)
+{
+    wp_status st;
+    if (!op)
+        return wp__fail(err, WP_E_ARGUMENT, "op is NULL");
+    if (op->started)
+        return wp__fail(err, WP_E_STATE, "the operation has begun: require a transaction before");
+    if (!op->engine->guard)
+        return WP_OK;
+    if ((st = wp__sql_set_guarded(op->sql, op->style, err)) == WP_OK)
+        op->guarded = true;
     return st;
 }
 
@@ -381,7 +400,7 @@ int wp_op_result_duplicate(const wp_op *op, size_t index)
 wp_inbox_state wp_op_result_found(const wp_op *op, size_t index)
 {
     const wp__op_result *result = result_at(op, index);
-    return result ? result->found : WP_INBOX_NEW;
+    return result ? result->found : WP_INBOX_UNKNOWN;
 }
 
 int wp_op_result_mismatch(const wp_op *op, size_t index)

@@ -56,7 +56,7 @@ typedef struct wp__op_result {
     int mismatch;         /* its hash was another one */
 } wp__op_result;
 
-enum { WP__OP_COLUMNS_MAX = 24 };
+enum { WP__OP_COLUMNS_MAX = 28 };
 
 struct wp_op {
     const wp__op_class *cls;
@@ -68,6 +68,7 @@ struct wp_op {
     bool started;
     bool finished;
     bool pending; /* next() set up a statement */
+    bool guarded; /* statements must be in a transaction */
     bool unsure;  /* an earlier try may have been committed */
     wp_paramstyle style;
     wp__sql_id statement;

@@ -15,9 +15,10 @@ typedef struct wp__sql_texts {
 
 struct wp__sql_set {
     const wp__sql_source *sources;
-    wp__sql_names names;                              /* as statements have them */
-    wp__mutex mutex;                                  /* one thread renders */
-    _Atomic(wp__sql_texts *) styles[WP__PARAMSTYLES]; /* index: wp_paramstyle - 1; NULL: not yet */
+    wp__sql_names names; /* as statements have them */
+    wp__mutex mutex;     /* one thread renders */
+    _Atomic(wp__sql_texts *)
+        texts[2][WP__PARAMSTYLES]; /* plain, guarded; wp_paramstyle - 1; NULL: not yet */
 };
 
 static const char body_begin[] = "{body}";
@@ -55,6 +56,7 @@ bool wp__param_is_number(wp__param param)
     case WP__P_OCCURRENCE:
     case WP__P_FIRED_AT:
     case WP__P_UNTIL:
+    case WP__P_PAYLOADS:
         return true;
     default:
         return false;
@@ -111,6 +113,11 @@ static wp_status add_quoted(wp__buf *out, const char *name, size_t len, const wp
                         (int)len, name, len, names->max_bytes);
     wp__buf_add(out, &open, 1);
     for (size_t i = 0; i < len; i++) {
+        if (names->basic_plane && (unsigned char)name[i] >= 0xF0) /* begins four bytes of UTF-8 */
+            return wp__fail(err, WP_E_CONFIG,
+                            "store.schema, store.outbox_table or store.inbox_table makes the name "
+                            "\"%.*s\": the database admits no characters beyond U+FFFF in names",
+                            (int)len, name);
         if (name[i] == quote)
             wp__buf_add(out, &quote, 1); /* doubled */
         wp__buf_add(out, &name[i], 1);
@@ -303,13 +310,16 @@ static size_t skip_comment(const char *sql, size_t len)
 
 /* Render one statement: skip the comment at its top, name objects, write parameters. */
 static wp_status render_statement(wp__sql_text *text, const wp__sql_source *source,
-                                  wp_paramstyle style, const wp__sql_names *names, wp_error **err)
+                                  wp_paramstyle style, bool guarded, const wp__sql_names *names,
+                                  wp_error **err)
 {
     const char *sql = (const char *)source->text;
     size_t len = source->len;
     size_t pos = skip_comment(sql, len);
     wp_status st = WP_OK;
     wp__buf out = {0};
+    if (guarded && names->guard)
+        wp__buf_text(&out, names->guard);
     while (len > pos && (sql[len - 1] == '\n' || sql[len - 1] == ' '))
         len--;
     while (pos < len && st == WP_OK) {
@@ -353,7 +363,7 @@ static void texts_free(wp__sql_texts *texts)
 }
 
 static wp_status texts_new(wp__sql_texts **out, const wp__sql_set *set, wp_paramstyle style,
-                           wp_error **err)
+                           bool guarded, wp_error **err)
 {
     wp_status st = WP_OK;
     wp__sql_texts *texts = calloc(1, sizeof *texts);
@@ -361,7 +371,8 @@ static wp_status texts_new(wp__sql_texts **out, const wp__sql_set *set, wp_param
         return wp__fail_nomem(err);
     for (int i = 0; i < WP__SQL_COUNT && st == WP_OK; i++)
         if (set->sources[i].text) /* the engine has it */
-            st = render_statement(&texts->items[i], &set->sources[i], style, &set->names, err);
+            st = render_statement(&texts->items[i], &set->sources[i], style, guarded, &set->names,
+                                  err);
     if (st != WP_OK) {
         texts_free(texts);
         return st;
@@ -370,19 +381,30 @@ static wp_status texts_new(wp__sql_texts **out, const wp__sql_set *set, wp_param
     return WP_OK;
 }
 
-wp_status wp__sql_set_style(wp__sql_set *set, wp_paramstyle style, wp_error **err)
+static wp_status have_texts(wp__sql_set *set, wp_paramstyle style, bool guarded, wp_error **err)
 {
+    _Atomic(wp__sql_texts *) *place = &set->texts[guarded][style - 1];
     wp_status st = WP_OK;
-    if (atomic_load_explicit(&set->styles[style - 1], memory_order_acquire))
+    if (atomic_load_explicit(place, memory_order_acquire))
         return WP_OK;
     wp__mutex_lock(&set->mutex);
-    if (!atomic_load(&set->styles[style - 1])) {
+    if (!atomic_load(place)) {
         wp__sql_texts *texts = NULL;
-        st = texts_new(&texts, set, style, err);
-        atomic_store_explicit(&set->styles[style - 1], texts, memory_order_release);
+        st = texts_new(&texts, set, style, guarded, err);
+        atomic_store_explicit(place, texts, memory_order_release);
     }
     wp__mutex_unlock(&set->mutex);
     return st;
+}
+
+wp_status wp__sql_set_style(wp__sql_set *set, wp_paramstyle style, wp_error **err)
+{
+    return have_texts(set, style, false, err);
+}
+
+wp_status wp__sql_set_guarded(wp__sql_set *set, wp_paramstyle style, wp_error **err)
+{
+    return have_texts(set, style, true, err);
 }
 
 wp_status wp__sql_set_new(wp__sql_set **out, const wp__sql_source *sources,
@@ -398,7 +420,8 @@ wp_status wp__sql_set_new(wp__sql_set **out, const wp__sql_source *sources,
         set->names.database = names->home;
     wp__mutex_init(&set->mutex);
     for (int i = 0; i < WP__PARAMSTYLES; i++)
-        atomic_init(&set->styles[i], NULL);
+        for (int guarded = 0; guarded < 2; guarded++)
+            atomic_init(&set->texts[guarded][i], NULL);
     st = wp__sql_set_style(set, WP_PARAM_QMARK, err);
     if (st != WP_OK) {
         wp__sql_set_free(set);
@@ -413,14 +436,20 @@ void wp__sql_set_free(wp__sql_set *set)
     if (!set)
         return;
     for (int i = 0; i < WP__PARAMSTYLES; i++)
-        texts_free(atomic_load(&set->styles[i]));
+        for (int guarded = 0; guarded < 2; guarded++)
+            texts_free(atomic_load(&set->texts[guarded][i]));
     wp__mutex_destroy(&set->mutex);
     free(set);
 }
 
 const wp__sql_text *wp__sql_get(const wp__sql_set *set, wp__sql_id id, wp_paramstyle style)
 {
-    return &atomic_load_explicit(&set->styles[style - 1], memory_order_acquire)->items[id];
+    return &atomic_load_explicit(&set->texts[false][style - 1], memory_order_acquire)->items[id];
+}
+
+const wp__sql_text *wp__sql_get_guarded(const wp__sql_set *set, wp__sql_id id, wp_paramstyle style)
+{
+    return &atomic_load_explicit(&set->texts[true][style - 1], memory_order_acquire)->items[id];
 }
 
 const char *wp__sql_id_name(wp__sql_id id)

@@ -28,6 +28,7 @@ typedef struct wp__sql_source {
     X(TOPIC, "topic")                                                                              \
     X(TOPICS, "topics")                                                                            \
     X(PAYLOAD, "payload")                                                                          \
+    X(PAYLOADS, "payloads")                                                                        \
     X(HEADERS, "headers")                                                                          \
     X(CORRELATION_ID, "correlation_id")                                                            \
     X(ORDERING_KEY, "ordering_key")                                                                \
@@ -66,7 +67,10 @@ typedef struct wp__sql_source {
     X(REGISTRAR, "registrar")                                                                      \
     X(OCCURRENCE, "occurrence")                                                                    \
     X(FIRED_AT, "fired_at")                                                                        \
-    X(UNTIL, "until")
+    X(UNTIL, "until")                                                                              \
+    X(ACTION, "action")                                                                            \
+    X(SUBJECT, "subject")                                                                          \
+    X(DETAIL, "detail")
 
 typedef enum wp__param {
 #define WP__PARAM_ENUM(id, name) WP__P_##id,
@@ -80,7 +84,7 @@ const char *wp__param_name(wp__param param);
 /* True if its values are numbers (or null); else text or bytes. */
 bool wp__param_is_number(wp__param param);
 
-enum { WP__SQL_PARAMS_MAX = 24, WP__PARAMSTYLES = WP_PARAM_AT };
+enum { WP__SQL_PARAMS_MAX = 32, WP__PARAMSTYLES = WP_PARAM_AT };
 
 /* One statement in one parameter style. */
 typedef struct wp__sql_text {
@@ -96,9 +100,11 @@ typedef struct wp__sql_names {
     const char *inbox;    /* the same of the inbox */
     const char *database; /* before every name; NULL: none */
     const char *home;     /* before names in statements, not in scripts; NULL: none */
+    const char *guard;    /* before each guarded statement; NULL: nothing */
     char quote;           /* around names; 0: "; [ for [ and ] */
     bool schemas;         /* the engine has schemas; else the schema is every name's prefix */
     size_t max_bytes;     /* the engine's limit of a name; 0: none */
+    bool basic_plane;     /* the engine admits no characters beyond U+FFFF in names */
 } wp__sql_names;
 
 /* Every statement of one engine, rendered. Thread-safe. */
@@ -113,6 +119,9 @@ void wp__sql_set_free(wp__sql_set *set);
 wp_status wp__sql_set_style(wp__sql_set *set, wp_paramstyle style, wp_error **err);
 /* A statement in a style that the set has. */
 const wp__sql_text *wp__sql_get(const wp__sql_set *set, wp__sql_id id, wp_paramstyle style);
+/* The same of statements with the guard before them. */
+wp_status wp__sql_set_guarded(wp__sql_set *set, wp_paramstyle style, wp_error **err);
+const wp__sql_text *wp__sql_get_guarded(const wp__sql_set *set, wp__sql_id id, wp_paramstyle style);
 /* The name of a statement that the engine may lack, as sql/statements.txt has it. */
 const char *wp__sql_id_name(wp__sql_id id);
 /* Its name in sql/. */

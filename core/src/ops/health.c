@@ -13,7 +13,7 @@
 
 enum {
     VALUES = WP_HEALTH_UNHANDLED + 1,
-    STATS = WP_STAT_LEASE_EXPIRED + 1,
+    STATS = WP_STAT_PAUSED + 1,
     TOPICS_MAX = 20, /* that are told by name */
     LIMIT_MS_MAX = 3600000
 };
@@ -288,6 +288,7 @@ static json_t *queues_json(const store_health *s)
                  {"scheduled", WP_STAT_SCHEDULED, 1},
                  {"inProgress", WP_STAT_IN_PROGRESS, 1},
                  {"blocked", WP_STAT_BLOCKED, 1},
+                 {"paused", WP_STAT_PAUSED, 1},
                  {"stale", WP_STAT_LEASE_EXPIRED, 1},
                  {"oldestReadyMs", WP_STAT_OLDEST_READY_AGE_US, 1000}};
     json_t *queues = json_object();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Metrics and health of a worker by HTTP, on libmicrohttpd: GET and HEAD, a thread for each of a bounded
+/* Metrics, health and the dashboard of a worker by HTTP, on libmicrohttpd: a thread for each of a bounded
  * number of connections, each for one answer. */
 #include <microhttpd.h>
 #include <netdb.h>
@@ -12,18 +12,34 @@
 
 #include "base/socket.h"
 #include "base/text.h"
+#include "ops/dashboard.h"
+#include "ops/visits.h"
 #include "worker/vitals.h"
 
 enum {
     CONNECTIONS_MAX = 32,
-    SILENCE_S = 5,     /* a client that sends or takes nothing for so long is let go */
+    SILENCE_S = 5,     /* a client that sends or takes nothing for so long is let go, */
+    REQUEST_S = 5,     /* and one whose request is not there after so long, */
+    ANSWER_S = 30,     /* or that has not taken the answer after so long more */
     MEMORY_MAX = 16384 /* of a connection: a request has no more */
 };
 
+typedef struct port {
+    struct server *server;
+    const char *key; /* the first option that names it */
+    int64_t number;
+    unsigned answers;
+    struct MHD_Daemon *daemon;
+    MHD_socket socket;
+} port;
+
+enum { PORTS_MAX = 3 };
+
 typedef struct server {
-    wp_worker *worker;                   /* which outlives it */
-    struct MHD_Daemon *metrics, *health; /* may be one */
-    MHD_socket metrics_socket, health_socket;
+    wp_worker *worker; /* which outlives it */
+    port ports[PORTS_MAX];
+    wp__visits *visits;
+    size_t count;
 } server;
 
 /* What is to be listened on, for the thread that begins it. */
@@ -101,10 +117,14 @@ static enum MHD_Result tell_live(server *s, struct MHD_Connection *connection)
                   lives ? "{\"status\":\"healthy\"}" : "{\"status\":\"unhealthy\"}");
 }
 
+/* What a port answers. */
+enum { METRICS = 1, HEALTH = 2, DASHBOARD = 4 };
+
 static enum MHD_Result route(server *s, struct MHD_Connection *connection, const char *url,
-                             bool metrics, bool health)
+                             unsigned answers)
 {
-    if (metrics && strcmp(url, "/metrics") == 0)
+    const bool health = answers & HEALTH;
+    if ((answers & METRICS) && strcmp(url, "/metrics") == 0)
         return tell_metrics(s, connection);
     if (health && (strcmp(url, "/health") == 0 || strcmp(url, "/health/ready") == 0))
         return tell_health(s, connection, WP_HEALTH_OF_ALL);
@@ -116,32 +136,68 @@ static enum MHD_Result route(server *s, struct MHD_Connection *connection, const
 }
 
 static enum MHD_Result handle(server *s, struct MHD_Connection *connection, const char *url,
-                              const char *method, bool metrics, bool health)
+                              const char *method, unsigned answers)
 {
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
         return plain(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n");
-    return route(s, connection, url, metrics, health);
+    return route(s, connection, url, answers);
 }
 
-/* libmicrohttpd calls first when the headers are there, then for the body, which is not read. */
-static enum MHD_Result on_metrics(void *user, struct MHD_Connection *connection, const char *url,
+static wp__visit *visit_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info ? info->socket_context : NULL;
+}
+
+static void on_connection(void *user, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    const port *p = user;
+    const union MHD_ConnectionInfo *info;
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        wp__visit_free(*context);
+        *context = NULL;
+        return;
+    }
+    info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    *context = info ? wp__visit_new(p->server->visits, info->connect_fd) : NULL;
+    wp__visit_limit(*context, REQUEST_S * INT64_C(1000000));
+}
+
+/* libmicrohttpd calls first when the headers are there, then for the body, which only the dashboard
+ * reads. */
+static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *url,
                                   const char *method, const char *version, const char *upload,
                                   size_t *upload_size, void **context)
 {
-    server *s = user;
-    (void)version, (void)upload, (void)context;
-    *upload_size = 0;
-    return handle(s, connection, url, method, true,
-                  s->worker->config->health_port == s->worker->config->metrics_port);
+    const port *p = user;
+    const bool dashboard = (p->answers & DASHBOARD) && wp__dashboard_has(url);
+    const bool arrives =
+        dashboard && strcmp(method, MHD_HTTP_METHOD_POST) == 0 && (!*context || *upload_size);
+    enum MHD_Result result;
+    (void)version;
+    /* When the request is there, how long its answer takes is up to us, and then to the client. */
+    if (!arrives)
+        wp__visit_limit(visit_of(connection), 0);
+    if (dashboard) {
+        result = (enum MHD_Result)wp__dashboard_handle(p->server->worker, connection, url, method,
+                                                       upload, upload_size, context);
+    } else {
+        *upload_size = 0;
+        result = handle(p->server, connection, url, method, p->answers);
+    }
+    if (!arrives || !*context)
+        wp__visit_limit(visit_of(connection), ANSWER_S * INT64_C(1000000));
+    return result;
 }
 
-static enum MHD_Result on_health(void *user, struct MHD_Connection *connection, const char *url,
-                                 const char *method, const char *version, const char *upload,
-                                 size_t *upload_size, void **context)
+static void on_completed(void *user, struct MHD_Connection *connection, void **context,
+                         enum MHD_RequestTerminationCode why)
 {
-    (void)version, (void)upload, (void)context;
-    *upload_size = 0;
-    return handle(user, connection, url, method, false, true);
+    (void)user, (void)connection, (void)why;
+    wp__dashboard_forget(*context);
+    *context = NULL;
 }
 
 /* ---- listening ----------------------------------------------------------------------------- */
@@ -151,49 +207,59 @@ static void quiet(void *user, const char *format, va_list arguments)
     (void)user, (void)format, (void)arguments;
 }
 
-static struct MHD_Daemon *listen_on(const struct addrinfo *address, MHD_AccessHandlerCallback fn,
-                                    server *s, uint16_t port)
+static struct MHD_Daemon *listen_on(const struct addrinfo *address, port *p)
 {
     const unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION |
                            MHD_USE_ERROR_LOG | MHD_USE_ITC |
                            (address->ai_family == AF_INET6 ? MHD_USE_IPv6 : 0U);
-    return MHD_start_daemon(flags, port, NULL, NULL, fn, s, MHD_OPTION_EXTERNAL_LOGGER, quiet, NULL,
-                            MHD_OPTION_SOCK_ADDR, address->ai_addr, MHD_OPTION_CONNECTION_LIMIT,
-                            (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
-                            (unsigned)SILENCE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                            (size_t)MEMORY_MAX, MHD_OPTION_END);
+    return MHD_start_daemon(
+        flags, (uint16_t)p->number, NULL, NULL, on_request, p, MHD_OPTION_EXTERNAL_LOGGER, quiet,
+        NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_SOCK_ADDR,
+        address->ai_addr, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)MEMORY_MAX, MHD_OPTION_NOTIFY_CONNECTION, on_connection, p, MHD_OPTION_END);
 }
 
-static wp_status begin_one(struct MHD_Daemon **out, server *s, const char *key, const char *host,
-                           int64_t port, MHD_AccessHandlerCallback fn, wp_error **err)
+static wp_status begin_one(port *p, const char *host, wp_error **err)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
                                    .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE};
     struct addrinfo *address = NULL;
     char text[8];
-    (void)snprintf(text, sizeof text, "%d", (int)port);
+    (void)snprintf(text, sizeof text, "%d", (int)p->number);
     if (getaddrinfo(host, text, &hints, &address) != 0)
         return wp__fail(err, WP_E_CONFIG, "http.address: \"%s\" is no address", host);
-    *out = listen_on(address, fn, s, (uint16_t)port);
+    p->daemon = listen_on(address, p);
     freeaddrinfo(address);
-    if (!*out)
-        return wp__fail(err, WP_E_UNAVAILABLE, "%s: %s port %d cannot be listened on", key, host,
-                        (int)port);
+    if (!p->daemon)
+        return wp__fail(err, WP_E_UNAVAILABLE, "%s: %s port %d cannot be listened on", p->key, host,
+                        (int)p->number);
     return WP_OK;
+}
+
+/* Options may name one port. */
+static void add_port(server *s, const char *key, int64_t number, unsigned answers)
+{
+    if (!number)
+        return;
+    for (size_t i = 0; i < s->count; i++)
+        if (s->ports[i].number == number) {
+            s->ports[i].answers |= answers;
+            return;
+        }
+    s->ports[s->count++] = (port){.server = s,
+                                  .key = key,
+                                  .number = number,
+                                  .answers = answers,
+                                  .socket = MHD_INVALID_SOCKET};
 }
 
 /* On a thread of the library's, so that those that libmicrohttpd starts take no signals of the host's. */
 static void *begin_main(void *arg)
 {
     beginning *b = arg;
-    const wp_config *c = b->config;
-    server *s = b->server;
-    if (c->metrics_port)
-        b->status = begin_one(&s->metrics, s, "metrics.port", c->http_address, c->metrics_port,
-                              on_metrics, &b->error);
-    if (b->status == WP_OK && c->health_port && c->health_port != c->metrics_port)
-        b->status = begin_one(&s->health, s, "health.port", c->http_address, c->health_port,
-                              on_health, &b->error);
+    for (size_t i = 0; i < b->server->count && b->status == WP_OK; i++)
+        b->status = begin_one(&b->server->ports[i], b->config->http_address, &b->error);
     return NULL;
 }
 
@@ -205,20 +271,17 @@ static void close_socket(MHD_socket *socket)
 }
 
 /* Who comes from now on is refused; it is closed when no thread of libmicrohttpd may use it any more. */
-static void refuse(MHD_socket *socket, struct MHD_Daemon *daemon)
-{
-    if (!daemon || *socket != MHD_INVALID_SOCKET)
-        return;
-    *socket = MHD_quiesce_daemon(daemon);
-    if (*socket != MHD_INVALID_SOCKET)
-        wp__socket_refuse(*socket);
-}
-
 static void http_quiesce(void *arg)
 {
     server *s = arg;
-    refuse(&s->metrics_socket, s->metrics);
-    refuse(&s->health_socket, s->health);
+    for (size_t i = 0; i < s->count; i++) {
+        port *p = &s->ports[i];
+        if (!p->daemon || p->socket != MHD_INVALID_SOCKET)
+            continue;
+        p->socket = MHD_quiesce_daemon(p->daemon);
+        if (p->socket != MHD_INVALID_SOCKET)
+            wp__socket_refuse(p->socket);
+    }
 }
 
 static void http_end(void *arg)
@@ -226,26 +289,42 @@ static void http_end(void *arg)
     server *s = arg;
     if (!s)
         return;
-    if (s->metrics)
-        MHD_stop_daemon(s->metrics);
-    if (s->health)
-        MHD_stop_daemon(s->health);
-    close_socket(&s->metrics_socket);
-    close_socket(&s->health_socket);
+    for (size_t i = 0; i < s->count; i++)
+        if (s->ports[i].daemon)
+            MHD_stop_daemon(s->ports[i].daemon);
+    for (size_t i = 0; i < s->count; i++)
+        close_socket(&s->ports[i].socket);
+    wp__visits_end(s->visits);
     free(s);
+}
+
+/* A token that could be guessed is none. */
+static wp_status check(const wp_config *config, wp_error **err)
+{
+    enum { TOKEN_MIN = 16 };
+    const size_t len = strlen(config->dashboard_token);
+    if (len && len < TOKEN_MIN)
+        return wp__fail(err, WP_E_CONFIG, "dashboard.token has less than %d characters", TOKEN_MIN);
+    return WP_OK;
 }
 
 static wp_status http_begin(void **out, wp_worker *worker, wp_error **err)
 {
-    server *s = calloc(1, sizeof *s);
-    beginning b = {.server = s, .config = worker->config};
+    const wp_config *config = worker->config;
+    server *s;
+    beginning b = {.config = config};
     wp__thread thread = {0};
-    wp_status st;
-    if (!s)
+    wp_status st = check(config, err);
+    if (st != WP_OK)
+        return st;
+    if (!(b.server = s = calloc(1, sizeof *s)))
         return wp__fail_nomem(err);
     s->worker = worker;
-    s->metrics_socket = s->health_socket = MHD_INVALID_SOCKET;
-    st = wp__thread_start(&thread, "waypost-http", begin_main, &b, err);
+    add_port(s, "metrics.port", config->metrics_port, METRICS);
+    add_port(s, "health.port", config->health_port, HEALTH);
+    add_port(s, "dashboard.port", config->dashboard_port, DASHBOARD);
+    if ((st = wp__visits_begin(&s->visits, err)) == WP_OK)
+        st = wp__thread_start(&thread, "waypost-http", begin_main, &b, err);
     wp__thread_join(&thread);
     if (st == WP_OK && (st = b.status) != WP_OK)
         wp__error_move(err, b.error);

@@ -6,8 +6,9 @@ static wp_status none(void **out, wp_worker *worker, wp_error **err)
 {
     (void)out;
     (void)worker;
-    return wp__fail(err, WP_E_CONFIG,
-                    "metrics.port and health.port: this library was built without HTTP");
+    return wp__fail(
+        err, WP_E_CONFIG,
+        "metrics.port, health.port and dashboard.port: this library was built without HTTP");
 }
 
 static void nothing(void *server)

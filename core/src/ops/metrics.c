@@ -366,6 +366,8 @@ static const struct {
      WP_STAT_IN_PROGRESS},
     {{"waypost_blocked_messages", WP__GAUGE, "Messages that wait behind an ordering key."},
      WP_STAT_BLOCKED},
+    {{"waypost_paused_messages", WP__GAUGE, "Messages that wait because their topic is paused."},
+     WP_STAT_PAUSED},
     {{"waypost_stale_messages", WP__GAUGE, "Messages that are held by leases that are over."},
      WP_STAT_LEASE_EXPIRED},
     {{"waypost_oldest_ready_seconds", WP__GAUGE, "Age of the oldest message that may be claimed."},
@@ -432,6 +434,71 @@ static void tell_queues(const telling *t)
         }
 }
 
+/* ---- how many workers there should be --------------------------------------------------------- */
+
+/* What waits that this worker handles; -1: not all stores have told. */
+static int64_t waiting(const telling *t)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < t->count; i++) {
+        const source *s = &t->sources[i];
+        if (!s->found || s->found->status != WP_OK)
+            return -1;
+        for (size_t q = 0; q < WP__QUEUES; q++)
+            for (size_t n = 0; n < wp_outbox_stats_count(s->found->stats[q]); n++)
+                if (wp__worker_handles(t->worker, wp__queues[q],
+                                       wp_outbox_stats_topic(s->found->stats[q], n)))
+                    sum += wp_outbox_stats_value(s->found->stats[q], n, WP_STAT_READY);
+    }
+    return sum;
+}
+
+static int64_t ended(const wp_worker *worker)
+{
+    return wp_worker_counter(worker, WP_COUNTER_ACKED) +
+           wp_worker_counter(worker, WP_COUNTER_FAILED) +
+           wp_worker_counter(worker, WP_COUNTER_CANCELLED);
+}
+
+/* Ask the controller, as often as `scaling.interval_ms` says. It is told that there are as many workers as it
+ * wanted, and that all do as much as this one; where the database does not answer the number stays. */
+static bool decide(wp_worker *worker, int64_t depth)
+{
+    const int64_t now = wp__worker_now(worker), own = ended(worker);
+    const int64_t interval = worker->config->scaling.interval_ms * 1000;
+    if (worker->scaling && (depth < 0 || now - worker->scaling_at < interval))
+        return true;
+    if (depth < 0)
+        return false;
+    if (!worker->scaling) {
+        if (wp_scaling_new(&worker->scaling, worker->config, NULL) != WP_OK)
+            return false; /* `waypost supervise` says why */
+        worker->scaling_wanted = worker->config->scaling.min_instances;
+        worker->scaling_own = own;
+    }
+    worker->scaling_all +=
+        (own - worker->scaling_own) * (worker->scaling_wanted > 0 ? worker->scaling_wanted : 1);
+    worker->scaling_own = own;
+    worker->scaling_at = now;
+    return wp_scaling_decide(&worker->scaling_wanted, worker->scaling, now, worker->scaling_wanted,
+                             depth, worker->scaling_all, NULL) == WP_OK;
+}
+
+static void tell_scaling(const telling *t)
+{
+    static const wp__family desired = {"waypost_scaling_desired_workers", WP__GAUGE,
+                                       "How many workers like this one there should be."};
+    const int64_t depth = waiting(t);
+    int64_t wanted = 0;
+    bool decided;
+    wp__mutex_lock(&t->worker->mutex);
+    decided = t->worker->state == WP__RUNNING && decide(t->worker, depth);
+    wanted = t->worker->scaling_wanted;
+    wp__mutex_unlock(&t->worker->mutex);
+    if (decided)
+        wp__series_add(t->series, &desired, &(wp__labels){0}, (double)wanted);
+}
+
 /* ---- reading -------------------------------------------------------------------------------- */
 
 static wp_status look(telling *t, int64_t limit_ms, wp_error **err)
@@ -455,8 +522,10 @@ static wp_status tell(wp_metrics **out, telling *t, const wp__vitals *vitals, wp
         return wp__fail_nomem(err);
     }
     t->series = &metrics->series;
-    if (vitals)
+    if (vitals) {
         tell_worker(t, vitals);
+        tell_scaling(t);
+    }
     tell_memory(t);
     tell_stores(t);
     tell_claims(t);

@@ -115,17 +115,10 @@ static wp_status look_at_jobs(wp__probe *probe, wp_error **err)
     int64_t in_us = 0;
     bool ahead = false;
     wp_status st;
-    if (!wp__store_engine(probe->store)->statements[WP__SQL_JOB_NEXT_DUE].text)
-        return WP_OK;
     st = wp__job_when_due(&in_us, &ahead, probe->store, NULL, err);
     if (st == WP_OK)
         probe->found.jobs_late_us = in_us < 0 ? -in_us : 0;
     return st;
-}
-
-static bool engine_has(const wp_store *store, const wp__queue *queue)
-{
-    return wp__store_engine(store)->statements[wp__queue_sql_id(queue, WP__QUEUE_STATS)].text;
 }
 
 static void look_at_files(wp__probe *probe)
@@ -159,11 +152,10 @@ static wp_status read_all(wp__probe *probe, wp_error **err)
     look_at_files(probe);
     if ((st = look(probe, err)) != WP_OK || (st = look_at_jobs(probe, err)) != WP_OK)
         return st;
-    for (size_t i = 0; i < WP__QUEUES && st == WP_OK; i++)
-        if (engine_has(probe->store, wp__queues[i])) {
-            st = wp__queue_stats(&probe->stats[i], probe->store, wp__queues[i], 0, err);
-            probe->found.stats[i] = probe->stats[i];
-        }
+    for (size_t i = 0; i < WP__QUEUES && st == WP_OK; i++) {
+        st = wp__queue_stats(&probe->stats[i], probe->store, wp__queues[i], 0, err);
+        probe->found.stats[i] = probe->stats[i];
+    }
     return st;
 }
 

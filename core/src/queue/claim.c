@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "db/store.h"
-#include "queue/queue.h"
+#include "queue/pause.h"
 
 enum { START, TOPICS, CLAIM, READ, ASIDE };
 
@@ -123,6 +123,9 @@ static wp_status claim_row(wp_op *op, const wp__value *columns, wp_error **err)
         return wp__waits_row(self, columns, err);
     if (self->step == TOPICS && columns[0].type != WP_VALUE_TEXT)
         return WP_OK; /* the reaper fails its messages */
+    if (self->step == TOPICS &&
+        wp__pauses_have(self->paused, op->queue, columns[0].p, columns[0].len))
+        return WP_OK;
     if (self->step == TOPICS)
         return add_topic(&self->found_topics, columns[0].p, columns[0].len, err);
     if (self->step == CLAIM && op->engine->claim_reads) {

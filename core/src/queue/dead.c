@@ -93,6 +93,9 @@ wp_status wp_dead_filter_set_ids(wp_dead_filter *filter, const wp_id *ids, size_
         return wp__fail_nomem(err);
     free(filter->ids);
     filter->ids = text;
+    filter->one[0] = '\0';
+    if (count == 1)
+        wp_id_format(filter->one, ids);
     return WP_OK;
 }
 
@@ -143,6 +146,7 @@ typedef struct list_op {
     wp__queue_range range;
     wp__dead_place after[WP__QUEUES];
     int64_t limit;
+    bool payloads;
     size_t at; /* the queue to read next */
     wp_dead_list *list;
 } list_op;
@@ -195,7 +199,8 @@ static wp_status list_next(wp_op *op, wp_error **err)
     wp__dead_use_filter(op, self->filter, &self->after[self->at], self->limit);
     if (list->count == (size_t)self->limit) /* the page is full: only what died before its end */
         wp__op_set_int(op, WP__P_UNTIL, place_of(list->items[list->count - 1]).died_us);
-    wp__op_use_queue(op, WP__QUEUE_LIST_DEAD, WP__INFO_COLUMNS + op->queue->columns);
+    wp__op_set_int(op, WP__P_PAYLOADS, self->payloads);
+    wp__op_use_queue(op, WP__QUEUE_LIST_DEAD, WP__INFO_COLUMNS + op->queue->columns + 1);
     self->at++;
     return WP_OK;
 }
@@ -206,7 +211,8 @@ static wp_status list_row(wp_op *op, const wp__value *columns, wp_error **err)
     wp_status st;
     if (list->count == list->cap)
         return wp__fail(err, WP_E_INTERNAL, "a page of dead letters is longer than a page");
-    st = wp__info_new(&list->items[list->count], op->queue, columns, err);
+    st = wp__info_new(&list->items[list->count], op->queue, columns,
+                      &columns[WP__INFO_COLUMNS + op->queue->columns], err);
     if (st == WP_OK)
         list->count++;
     return st;
@@ -233,14 +239,14 @@ static wp_status list_new(wp_dead_list **out, size_t cap, wp_error **err)
     return WP_OK;
 }
 
-wp_status wp_dead_list_read(wp_dead_list **out, wp_store *store, wp_source source,
-                            const wp_dead_filter *filter, const wp_dead_list *after, int64_t limit,
-                            wp_error **err)
+static wp_status read_list(wp_dead_list **out, wp_store *store, wp_source source,
+                           const wp_dead_filter *filter, const wp_dead_list *after, int64_t limit,
+                           bool payloads, wp_error **err)
 {
     static const wp__op_class one = {
         .next = list_next, .row = list_row, .rewind = list_rewind, .single = true};
     static const wp__op_class all = {.next = list_next, .row = list_row, .rewind = list_rewind};
-    list_op op = {.filter = filter, .limit = limit};
+    list_op op = {.filter = filter, .limit = limit, .payloads = payloads};
     wp_status st;
     if (!out)
         return wp__fail(err, WP_E_ARGUMENT, "out is NULL");
@@ -263,6 +269,52 @@ wp_status wp_dead_list_read(wp_dead_list **out, wp_store *store, wp_source sourc
     }
     *out = op.list;
     return WP_OK;
+}
+
+wp_status wp_dead_list_read(wp_dead_list **out, wp_store *store, wp_source source,
+                            const wp_dead_filter *filter, const wp_dead_list *after, int64_t limit,
+                            wp_error **err)
+{
+    return read_list(out, store, source, filter, after, limit, true, err);
+}
+
+wp_status wp_dead_list_read_brief(wp_dead_list **out, wp_store *store, wp_source source,
+                                  const wp_dead_filter *filter, const wp_dead_list *after,
+                                  int64_t limit, wp_error **err)
+{
+    return read_list(out, store, source, filter, after, limit, false, err);
+}
+
+void wp__dead_list_write_place(wp__buf *out, const wp_dead_list *list)
+{
+    for (size_t i = 0; i < WP__QUEUES; i++)
+        wp__buf_fmt(out, "%s%lld.%lld", i ? "_" : "", (long long)list->last[i].died_us,
+                    (long long)list->last[i].seq);
+}
+
+wp_status wp__dead_list_at_place(wp_dead_list **out, const char *text, wp_error **err)
+{
+    wp_dead_list *list = NULL;
+    wp_status st = list_new(&list, 1, err);
+    if (st != WP_OK)
+        return st;
+    for (size_t i = 0; i < WP__QUEUES && st == WP_OK; i++) {
+        char *end = NULL;
+        list->last[i].died_us = strtoll(text, &end, 10);
+        if (*end != '.') {
+            st = wp__fail(err, WP_E_ARGUMENT, "\"after\" is no place in a list of dead letters");
+            break;
+        }
+        list->last[i].seq = strtoll(end + 1, &end, 10);
+        if (*end != (i + 1 < WP__QUEUES ? '_' : '\0'))
+            st = wp__fail(err, WP_E_ARGUMENT, "\"after\" is no place in a list of dead letters");
+        text = end + 1;
+    }
+    if (st == WP_OK)
+        *out = list;
+    else
+        wp_dead_list_free(list);
+    return st;
 }
 
 size_t wp_dead_list_count(const wp_dead_list *list)

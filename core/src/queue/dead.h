@@ -10,7 +10,8 @@
 struct wp_dead_filter {
     char *topic;
     char *reason;
-    char *ids; /* JSON array of hexadecimal; NULL: any */
+    char *ids;    /* JSON array of hexadecimal; NULL: any */
+    char one[37]; /* the id, if it is but one */
     int64_t from_us;
     int64_t until_us;
 };
@@ -37,6 +38,10 @@ wp__dead_place wp__dead_first_place(const wp_dead_filter *filter);
 /* Give a statement the filter (NULL: all), and up to `limit` of them. */
 void wp__dead_use_filter(wp_op *op, const wp_dead_filter *filter, const wp__dead_place *after,
                          int64_t limit);
+
+/* Where a page ends, as text; and a page of nothing that ends there, to read on behind it. */
+void wp__dead_list_write_place(wp__buf *out, const wp_dead_list *list);
+wp_status wp__dead_list_at_place(wp_dead_list **out, const char *text, wp_error **err);
 
 /* Remove one page of what is done for this long, behind the row *after (-1: from the first on), which moves
  * on. *more: there may be more. */

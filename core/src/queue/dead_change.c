@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Replays and purges of dead letters, and the cleanup of what is done: page by page, each in a
  * transaction of its own. */
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "base/thread.h"
 #include "db/store.h"
+#include "queue/audit.h"
 #include "queue/dead.h"
 
 enum { PAGE = 1000, PAUSE_US = 2000 };
 
-typedef enum change { REPLAY, PURGE, CLEANUP } change;
+typedef enum change { REPLAY, PURGE, CLEANUP, EDIT } change;
 
-enum { START, FIND, REPLAYING, FINISHED, MESSAGES, REPLAYED };
+enum { START, FIND, LOOK, REPLAYING, FINISHED, MESSAGES, REPLAYED, EDITED, AUDITED };
 
 typedef struct page_op {
     wp_op base;
@@ -25,10 +27,14 @@ typedef struct page_op {
     int64_t before;   /* REPLAY: so many were replayed before */
     int64_t until_us; /* those that die later are left */
     const char *by;
+    const char *payload; /* EDIT: the new one */
+    size_t payload_len;
+    int64_t old_bytes; /* how long the old one was */
     int step;
     int replay_step;
-    wp__buf seqs; /* that were found */
-    wp__buf gone; /* of them, removed */
+    wp__buf detail; /* for the audit */
+    wp__buf seqs;   /* that were found */
+    wp__buf gone;   /* of them, removed */
     /* results */
     size_t found; /* rows met: fewer than `limit` at the end */
     size_t changed;
@@ -69,6 +75,61 @@ static void page_start(page_op *self)
     }
 }
 
+/* Ids, if they are several, the first ones of them, and a range of time. */
+static void note_which(json_t *detail, const wp_dead_filter *f)
+{
+    enum { NOTED_MAX = 100 };
+    json_t *ids = f && f->ids && !f->one[0] ? json_loads(f->ids, 0, NULL) : NULL;
+    if (ids) {
+        json_t *noted = json_array();
+        for (size_t i = 0; i < json_array_size(ids) && i < NOTED_MAX; i++) {
+            const char *hex = json_string_value(json_array_get(ids, i));
+            (void)json_array_append_new(noted, json_sprintf("%.8s-%.4s-%.4s-%.4s-%.12s", hex,
+                                                            hex + 8, hex + 12, hex + 16, hex + 20));
+        }
+        (void)json_object_set_new(detail, "idCount",
+                                  json_integer((json_int_t)json_array_size(ids)));
+        (void)json_object_set_new(detail, "ids", noted);
+        json_decref(ids);
+    }
+    if (f && f->from_us > 0)
+        (void)json_object_set_new(detail, "fromUs", json_integer(f->from_us));
+    if (f && f->until_us < WP_TIME_US_MAX)
+        (void)json_object_set_new(detail, "untilUs", json_integer(f->until_us));
+}
+
+/* What was changed by hand is noted. An id stands for itself; a filter stands in the detail. */
+static wp_status use_audit(page_op *self, wp_error **err)
+{
+    static const char *const actions[] = {
+        [REPLAY] = "dead.replay", [PURGE] = "dead.purge", [EDIT] = "dead.edit"};
+    const wp_dead_filter *f = self->filter;
+    wp_op *op = &self->base;
+    json_t *detail;
+    char *text;
+    if (self->step == AUDITED || self->change == CLEANUP || !self->changed)
+        return WP_OK;
+    self->step = AUDITED;
+    detail = json_pack("{s:I,s:s*,s:s*}", "count", (json_int_t)self->changed, "topic",
+                       f ? f->topic : NULL, "reason", f ? f->reason : NULL);
+    note_which(detail, f);
+    if (detail && self->change == EDIT) {
+        (void)json_object_set_new(detail, "oldBytes", json_integer(self->old_bytes));
+        (void)json_object_set_new(detail, "newBytes", json_integer((json_int_t)self->payload_len));
+    }
+    text = detail ? json_dumps(detail, JSON_COMPACT) : NULL;
+    json_decref(detail);
+    wp__buf_clear(&self->detail);
+    if (text)
+        wp__buf_text(&self->detail, text);
+    free(text);
+    if (!text || self->detail.failed)
+        return wp__fail_nomem(err);
+    wp__audit_use(op, actions[self->change], op->queue, f && f->one[0] ? f->one : NULL, self->by,
+                  self->detail.data);
+    return WP_OK;
+}
+
 static wp_status page_next(wp_op *op, wp_error **err)
 {
     page_op *self = (page_op *)op;
@@ -77,7 +138,16 @@ static wp_status page_next(wp_op *op, wp_error **err)
         page_start(self);
         return WP_OK;
     }
-    if (self->step == FIND) {
+    if (self->step == FIND && self->change == EDIT && self->seqs.len) { /* it is ours now */
+        self->step = LOOK;                                              /* at that one alone */
+        wp__op_set_int(op, WP__P_PAYLOADS, 0);
+        wp__op_set_int(op, WP__P_SINCE, self->last.died_us);
+        wp__op_set_int(op, WP__P_NUMBER, self->last.seq - 1);
+        wp__op_set_int(op, WP__P_UNTIL, self->last.died_us);
+        wp__op_use_queue(op, WP__QUEUE_LIST_DEAD, WP__INFO_COLUMNS + op->queue->columns + 1);
+        return WP_OK;
+    }
+    if (self->step == FIND || self->step == LOOK) {
         if (!self->seqs.len)
             return WP_OK;
         if ((st = use_seqs(self, &self->seqs, err)) != WP_OK)
@@ -86,16 +156,22 @@ static wp_status page_next(wp_op *op, wp_error **err)
         wp__op_set_int(op, WP__P_COUNT_, self->before);
         wp__op_set_int(op, WP__P_STATUS,
                        self->change == PURGE ? WP_MESSAGE_FAILED : WP_MESSAGE_DONE);
+        if (self->change == EDIT) {
+            self->step = EDITED;
+            wp__op_set_int(op, WP__P_NUMBER, self->last.seq);
+            wp__op_set_textn(op, WP__P_PAYLOAD, self->payload, self->payload_len);
+            wp__op_use_queue(op, WP__QUEUE_EDIT, 0);
+            self->changed = 1;
+            return WP_OK;
+        }
         self->step = self->change == REPLAY ? REPLAYING : FINISHED;
         if (self->change != REPLAY) {
             wp__op_use_queue(op, WP__QUEUE_REMOVE_FINISHED, 1);
             return WP_OK;
         }
     }
-    if (self->step == REPLAYING) {
-        (void)wp__replay_use_next(op, &self->replay_step);
-        return WP_OK;
-    }
+    if (self->step == REPLAYING)
+        return wp__replay_use_next(op, &self->replay_step) ? WP_OK : use_audit(self, err);
     if (self->step == FINISHED) {
         if (!self->gone.len)
             return WP_OK;
@@ -108,6 +184,8 @@ static wp_status page_next(wp_op *op, wp_error **err)
     } else if (self->step == MESSAGES) {
         self->step = REPLAYED;
         wp__op_use_queue(op, WP__QUEUE_REMOVE_REPLAYED, 0);
+    } else {
+        return use_audit(self, err);
     }
     return WP_OK;
 }
@@ -135,6 +213,9 @@ static wp_status page_row(wp_op *op, const wp__value *columns, wp_error **err)
     wp_status st;
     if (self->step == FIND && self->change == CLEANUP)
         return note_old(self, columns, err);
+    if (self->step == LOOK)
+        return wp__column_int_or(&self->old_bytes, &columns[WP__INFO_COLUMNS + op->queue->columns],
+                                 0, err); /* of the inbox: it may have none */
     if (self->step == FIND) {
         if ((st = wp__column_int(&self->last.died_us, &columns[0], err)) != WP_OK ||
             (st = wp__column_int(&self->last.seq, &columns[1], err)) != WP_OK)
@@ -166,6 +247,7 @@ static void page_destroy(wp_op *op)
 {
     wp__buf_free(&((page_op *)op)->seqs);
     wp__buf_free(&((page_op *)op)->gone);
+    wp__buf_free(&((page_op *)op)->detail);
 }
 
 static const wp__op_class page_class = {.next = page_next,
@@ -313,14 +395,53 @@ wp_status wp_dead_replay(size_t *replayed, wp_store *store, wp_source source,
 wp_status wp_dead_purge(size_t *purged, wp_store *store, wp_source source,
                         const wp_dead_filter *filter, int64_t limit, wp_error **err)
 {
-    page_op want = {.change = PURGE, .filter = filter};
+    return wp_dead_purge_by(purged, store, source, filter, limit, NULL, err);
+}
+
+wp_status wp_dead_purge_by(size_t *purged, wp_store *store, wp_source source,
+                           const wp_dead_filter *filter, int64_t limit, const char *by,
+                           wp_error **err)
+{
+    page_op want = {.change = PURGE, .filter = filter, .by = by};
     wp__queue_range range;
     wp_status st;
     if ((st = wp__dead_check_source(&range, store, source, err)) != WP_OK ||
+        (st = wp__check_text(NULL, "by", by, WP_NAME_MAX, false, err)) != WP_OK ||
         (st = check_limit(limit, err)) != WP_OK)
         return st;
     want.after = wp__dead_first_place(filter);
     return run_queues(purged, store, &range, want, limit, err);
+}
+
+wp_status wp_dead_edit(int *edited, wp_store *store, wp_source source, const wp_id *id,
+                       const char *payload, size_t payload_len, const char *by, wp_error **err)
+{
+    page_op op = {.change = EDIT, .limit = 1, .until_us = INT64_MAX, .by = by};
+    const wp__queue *queue = wp__source_queue(source);
+    wp_dead_filter *filter = NULL;
+    bool more = false;
+    wp_status st;
+    if ((st = wp__store_check(store, err)) != WP_OK)
+        return st;
+    if (!queue || !id)
+        return wp__fail(err, WP_E_ARGUMENT, queue ? "id is NULL" : "source is %d, not a queue",
+                        (int)source);
+    if ((st = wp__check_text(NULL, "by", by, WP_NAME_MAX, false, err)) != WP_OK ||
+        (st = wp__message_check_payload(payload, payload_len, err)) != WP_OK ||
+        (st = wp_dead_filter_new(&filter, err)) != WP_OK)
+        return st;
+    if ((st = wp_dead_filter_set_ids(filter, id, 1, err)) == WP_OK) {
+        op.filter = filter;
+        op.after = wp__dead_first_place(filter);
+        op.payload = payload;
+        op.payload_len = payload_len;
+        st = run_page(&op, &more, store, NULL, queue, err);
+    }
+    if (st == WP_OK && edited)
+        *edited = op.changed > 0;
+    wp_dead_filter_free(filter);
+    wp__log_pump(wp__store_log(store));
+    return st;
 }
 
 wp_status wp_cleanup(size_t *removed, wp_store *store, wp_source source, int64_t older_than_ms,

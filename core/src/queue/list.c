@@ -19,6 +19,7 @@ typedef struct list_op {
     const char *correlation_id; /* of timers: also the finished ones that have it */
     int64_t after;
     int64_t limit;
+    bool payloads;
     int step;
     wp_unfinished *page;
 } list_op;
@@ -31,13 +32,14 @@ static wp_status list_next(wp_op *op, wp_error **err)
         return WP_OK;
     wp__op_set_int(op, WP__P_NUMBER, self->after);
     wp__op_set_int(op, WP__P_BATCH, self->limit);
+    wp__op_set_int(op, WP__P_PAYLOADS, self->payloads);
     if (self->correlation_id) {
         wp__op_set_text(op, WP__P_CORRELATION_ID, self->correlation_id);
-        wp__op_use(op, WP__SQL_TIMER_LIST_CORRELATED, WP__INFO_COLUMNS);
+        wp__op_use(op, WP__SQL_TIMER_LIST_CORRELATED, WP__INFO_COLUMNS + 1);
         return WP_OK;
     }
     wp__op_set_text(op, WP__P_TOPIC, self->topic);
-    wp__op_use_queue(op, WP__QUEUE_LIST_UNFINISHED, WP__INFO_COLUMNS + op->queue->columns);
+    wp__op_use_queue(op, WP__QUEUE_LIST_UNFINISHED, WP__INFO_COLUMNS + op->queue->columns + 1);
     return WP_OK;
 }
 
@@ -48,7 +50,8 @@ static wp_status list_row(wp_op *op, const wp__value *columns, wp_error **err)
     wp_status st;
     if (page->count == (size_t)self->limit)
         return wp__fail(err, WP_E_INTERNAL, "a page of messages is longer than a page");
-    if ((st = wp__info_new(&page->items[page->count], op->queue, columns, err)) == WP_OK)
+    if ((st = wp__info_new(&page->items[page->count], op->queue, columns,
+                           &columns[WP__INFO_COLUMNS + op->queue->columns], err)) == WP_OK)
         page->count++;
     return st;
 }
@@ -66,13 +69,12 @@ static const wp__op_class list_class = {
     .next = list_next, .row = list_row, .rewind = list_rewind, .single = true};
 
 static wp_status list(wp_unfinished **out, wp_store *store, const wp__queue *queue, list_op *op,
-                      const wp_outbox_info *after, wp_error **err)
+                      wp_error **err)
 {
     wp_status st;
     if (op->limit < 1 || op->limit > WP_BATCH_MAX)
         return wp__fail(err, WP_E_RANGE, "limit is %lld, not in 1..%d", (long long)op->limit,
                         WP_BATCH_MAX);
-    op->after = after ? wp_outbox_info_message(after)->seq : INT64_MIN;
     op->page = calloc(1, sizeof *op->page);
     if (op->page)
         op->page->items = calloc((size_t)op->limit, sizeof(wp_outbox_info *));
@@ -91,11 +93,22 @@ static wp_status list(wp_unfinished **out, wp_store *store, const wp__queue *que
     return st;
 }
 
-wp_status wp_unfinished_read(wp_unfinished **out, wp_store *store, wp_source source,
-                             const char *topic, const wp_outbox_info *after, int64_t limit,
-                             wp_error **err)
+wp_status wp__unfinished_read(wp_unfinished **out, wp_store *store, const wp__queue *queue,
+                              const char *topic, int64_t after, int64_t limit, wp_error **err)
 {
-    list_op op = {.topic = topic, .limit = limit};
+    list_op op = {.topic = topic, .limit = limit, .after = after};
+    return list(out, store, queue, &op, err);
+}
+
+static int64_t number_of(const wp_outbox_info *info)
+{
+    return info ? wp_outbox_info_message(info)->seq : INT64_MIN;
+}
+
+static wp_status read_unfinished(wp_unfinished **out, wp_store *store, wp_source source, list_op op,
+                                 wp_error **err)
+{
+    const char *topic = op.topic;
     const wp__queue *queue = wp__source_queue(source);
     wp_status st;
     if (!out)
@@ -106,13 +119,29 @@ wp_status wp_unfinished_read(wp_unfinished **out, wp_store *store, wp_source sou
         return wp__fail(err, WP_E_ARGUMENT, "source is %d, not a queue", (int)source);
     if (topic && (st = wp__check_text(NULL, "topic", topic, WP_NAME_MAX, true, err)) != WP_OK)
         return st;
-    return list(out, store, queue, &op, after, err);
+    return list(out, store, queue, &op, err);
 }
 
-wp_status wp_timer_list(wp_timers **out, wp_store *store, const char *correlation_id,
-                        const wp_outbox_info *after, int64_t limit, wp_error **err)
+wp_status wp_unfinished_read(wp_unfinished **out, wp_store *store, wp_source source,
+                             const char *topic, const wp_outbox_info *after, int64_t limit,
+                             wp_error **err)
 {
-    list_op op = {.correlation_id = correlation_id, .limit = limit};
+    const list_op op = {
+        .topic = topic, .limit = limit, .after = number_of(after), .payloads = true};
+    return read_unfinished(out, store, source, op, err);
+}
+
+wp_status wp_unfinished_read_brief(wp_unfinished **out, wp_store *store, wp_source source,
+                                   const char *topic, const wp_outbox_info *after, int64_t limit,
+                                   wp_error **err)
+{
+    const list_op op = {.topic = topic, .limit = limit, .after = number_of(after)};
+    return read_unfinished(out, store, source, op, err);
+}
+
+static wp_status read_timers(wp_timers **out, wp_store *store, list_op op, wp_error **err)
+{
+    const char *correlation_id = op.correlation_id;
     wp_status st;
     if (!out)
         return wp__fail(err, WP_E_ARGUMENT, "out is NULL");
@@ -120,7 +149,25 @@ wp_status wp_timer_list(wp_timers **out, wp_store *store, const char *correlatio
         (correlation_id && (st = wp__check_text(NULL, "correlation_id", correlation_id, WP_NAME_MAX,
                                                 true, err)) != WP_OK))
         return st;
-    return list(out, store, &wp__timer, &op, after, err);
+    return list(out, store, &wp__timer, &op, err);
+}
+
+wp_status wp_timer_list(wp_timers **out, wp_store *store, const char *correlation_id,
+                        const wp_outbox_info *after, int64_t limit, wp_error **err)
+{
+    const list_op op = {.correlation_id = correlation_id,
+                        .limit = limit,
+                        .after = number_of(after),
+                        .payloads = true};
+    return read_timers(out, store, op, err);
+}
+
+wp_status wp_timer_list_brief(wp_timers **out, wp_store *store, const char *correlation_id,
+                              const wp_outbox_info *after, int64_t limit, wp_error **err)
+{
+    const list_op op = {
+        .correlation_id = correlation_id, .limit = limit, .after = number_of(after)};
+    return read_timers(out, store, op, err);
 }
 
 size_t wp_unfinished_count(const wp_unfinished *page)

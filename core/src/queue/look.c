@@ -6,12 +6,14 @@
 #include "base/text.h"
 #include "db/store.h"
 #include "queue/dead.h"
+#include "queue/pause.h"
 
 /* ---- one message -------------------------------------------------------------------------- */
 
 struct wp_outbox_info {
     wp_received *message;
     const wp__queue *queue;
+    int64_t payload_bytes;
     int64_t status;
     int64_t next_attempt_us;
     int64_t locked_until_us;
@@ -47,28 +49,30 @@ static wp_status copy_text(char **out, const wp__value *value, wp_error **err)
 
 /* The message of a row. One of the inbox that was never enqueued has neither topic nor payload. */
 static wp_status get_message(wp_received **out, const wp__queue *queue, const wp__value *columns,
-                             wp_error **err)
+                             bool payload, wp_error **err)
 {
     static const wp__value none = {.type = WP_VALUE_TEXT, .p = ""};
     const wp__value *last_error = &columns[WP__COL_LAST_ERROR];
     wp__value message[WP__RECEIVED_COLUMNS];
-    if (!queue->columns)
-        return wp__received_new(out, columns, last_error, NULL, err);
     memcpy(message, columns, sizeof message);
-    if (message[WP__COL_TOPIC].type == WP_VALUE_NULL)
+    if (queue->columns && message[WP__COL_TOPIC].type == WP_VALUE_NULL)
         message[WP__COL_TOPIC] = message[WP__COL_PAYLOAD] = none;
-    return wp__received_new(out, message, last_error, columns + WP__INFO_COLUMNS, err);
+    if (!payload)
+        message[WP__COL_PAYLOAD] = none;
+    return wp__received_new(out, message, last_error,
+                            queue->columns ? columns + WP__INFO_COLUMNS : NULL, err);
 }
 
 wp_status wp__info_new(wp_outbox_info **out, const wp__queue *queue, const wp__value *columns,
-                       wp_error **err)
+                       const wp__value *payload_bytes, wp_error **err)
 {
+    const bool payload = !payload_bytes || columns[WP__COL_PAYLOAD].type != WP_VALUE_NULL;
     wp_outbox_info *info = calloc(1, sizeof *info);
     wp_status st;
     if (!info)
         return wp__fail_nomem(err);
     info->queue = queue;
-    if ((st = get_message(&info->message, queue, columns, err)) != WP_OK ||
+    if ((st = get_message(&info->message, queue, columns, payload, err)) != WP_OK ||
         (st = wp__column_int(&info->status, &columns[WP__COL_STATUS], err)) != WP_OK ||
         (st = wp__column_int_or(&info->next_attempt_us, &columns[WP__COL_NEXT_ATTEMPT], 0, err)) !=
             WP_OK ||
@@ -80,6 +84,14 @@ wp_status wp__info_new(wp_outbox_info **out, const wp__queue *queue, const wp__v
         wp_outbox_info_free(info);
         return st;
     }
+    info->payload_bytes = (int64_t)info->message->payload_len;
+    if (!payload) {
+        info->message->payload = NULL;
+        if ((st = wp__column_int_or(&info->payload_bytes, payload_bytes, 0, err)) != WP_OK) {
+            wp_outbox_info_free(info);
+            return st;
+        }
+    }
     *out = info;
     return WP_OK;
 }
@@ -88,7 +100,7 @@ static wp_status get_row(wp_op *op, const wp__value *columns, wp_error **err)
 {
     wp_outbox_info_free(((get_op *)op)->info);
     ((get_op *)op)->info = NULL;
-    return wp__info_new(&((get_op *)op)->info, op->queue, columns, err);
+    return wp__info_new(&((get_op *)op)->info, op->queue, columns, NULL, err);
 }
 
 static void get_rewind(wp_op *op)
@@ -141,6 +153,11 @@ const wp_received *wp_outbox_info_message(const wp_outbox_info *info)
     return info ? info->message : NULL;
 }
 
+int64_t wp_outbox_info_payload_bytes(const wp_outbox_info *info)
+{
+    return info ? info->payload_bytes : 0;
+}
+
 int64_t wp_outbox_info_next_attempt_us(const wp_outbox_info *info)
 {
     return info ? info->next_attempt_us : 0;
@@ -182,7 +199,8 @@ void wp_outbox_info_free(wp_outbox_info *info)
 
 /* ---- counts by topic ---------------------------------------------------------------------- */
 
-enum { STATS = WP_STAT_LEASE_EXPIRED + 1 };
+enum { STATS = WP_STAT_PAUSED + 1 };
+enum { UNFINISHED = 1, PAUSED, FINISHED }; /* the statements */
 
 typedef struct topic_stats {
     char *topic;
@@ -200,6 +218,7 @@ typedef struct stats_op {
     bool finished;
     int step;
     wp_outbox_stats *stats;
+    wp_pauses *pauses;
 } stats_op;
 
 static wp_status stats_next(wp_op *op, wp_error **err)
@@ -207,12 +226,17 @@ static wp_status stats_next(wp_op *op, wp_error **err)
     stats_op *self = (stats_op *)op;
     (void)err;
     self->step++;
-    if (self->step == 1) {
+    if (self->step == UNFINISHED) {
         wp__op_set_now(op);
         wp__op_use_queue(op, WP__QUEUE_STATS, 7);
-    } else if (self->step == 2 && self->finished) {
-        wp__op_use_queue(op, WP__QUEUE_STATS_FINISHED, 3);
+        return WP_OK;
     }
+    if (self->step == PAUSED) {
+        wp__op_use(op, WP__SQL_PAUSE_LIST, WP__PAUSE_COLUMNS);
+        return WP_OK;
+    }
+    if (self->step == FINISHED && self->finished)
+        wp__op_use_queue(op, WP__QUEUE_STATS_FINISHED, 3);
     return WP_OK;
 }
 
@@ -247,15 +271,18 @@ static wp_status stats_row(wp_op *op, const wp__value *columns, wp_error **err)
         WP_STAT_BLOCKED, WP_STAT_OLDEST_READY_AGE_US, WP_STAT_LEASE_EXPIRED};
     static const wp_outbox_stat finished[] = {WP_STAT_DONE, WP_STAT_FAILED};
     stats_op *self = (stats_op *)op;
-    const wp_outbox_stat *which = self->step == 1 ? unfinished : finished;
-    size_t count = self->step == 1 ? sizeof unfinished / sizeof unfinished[0]
-                                   : sizeof finished / sizeof finished[0];
+    const wp_outbox_stat *which = self->step == UNFINISHED ? unfinished : finished;
+    size_t count = self->step == UNFINISHED ? sizeof unfinished / sizeof unfinished[0]
+                                            : sizeof finished / sizeof finished[0];
     topic_stats *topic = NULL;
     int64_t value = 0;
     static const char odd[] = "(unreadable)"; /* the reaper will fail its messages */
     const wp__value other = {.type = WP_VALUE_TEXT, .p = odd, .len = sizeof odd - 1};
-    wp_status st = find_topic(&topic, self->stats,
-                              columns[0].type == WP_VALUE_TEXT ? &columns[0] : &other, err);
+    wp_status st;
+    if (self->step == PAUSED)
+        return wp__pauses_add(self->pauses, columns, err);
+    st = find_topic(&topic, self->stats, columns[0].type == WP_VALUE_TEXT ? &columns[0] : &other,
+                    err);
     for (size_t i = 0; i < count && st == WP_OK; i++)
         if ((st = wp__column_int(&value, &columns[i + 1], err)) == WP_OK)
             topic->values[which[i]] += value;
@@ -272,12 +299,25 @@ static void stats_clear(wp_outbox_stats *stats)
 static void stats_rewind(wp_op *op)
 {
     ((stats_op *)op)->step = 0;
+    wp__pauses_clear(((stats_op *)op)->pauses);
     stats_clear(((stats_op *)op)->stats);
 }
 
 static int compare_topics(const void *left, const void *right)
 {
     return strcmp(((const topic_stats *)left)->topic, ((const topic_stats *)right)->topic);
+}
+
+/* What could be claimed of a paused topic waits for nobody's worker. */
+static void set_paused(wp_outbox_stats *stats, const wp__queue *queue, const wp_pauses *pauses)
+{
+    for (size_t i = 0; i < stats->count; i++) {
+        topic_stats *t = &stats->topics[i];
+        if (!wp__pauses_have(pauses, queue, t->topic, strlen(t->topic)))
+            continue;
+        t->values[WP_STAT_PAUSED] = t->values[WP_STAT_READY];
+        t->values[WP_STAT_READY] = t->values[WP_STAT_OLDEST_READY_AGE_US] = 0;
+    }
 }
 
 wp_status wp__queue_stats(wp_outbox_stats **out, wp_store *store, const wp__queue *queue,
@@ -291,12 +331,19 @@ wp_status wp__queue_stats(wp_outbox_stats **out, wp_store *store, const wp__queu
     if ((st = wp__store_check(store, err)) != WP_OK)
         return st;
     op.stats = calloc(1, sizeof *op.stats);
-    if (!op.stats)
+    op.pauses = wp__pauses_new();
+    if (!op.stats || !op.pauses) {
+        free(op.stats);
+        wp_pauses_free(op.pauses);
         return wp__fail_nomem(err);
+    }
     wp__op_init(&op.base, &cls, store);
     op.base.queue = queue;
     st = wp__store_run(store, NULL, &op.base, err);
     wp__op_fini(&op.base);
+    if (st == WP_OK)
+        set_paused(op.stats, queue, op.pauses);
+    wp_pauses_free(op.pauses);
     if (st != WP_OK) {
         wp_outbox_stats_free(op.stats);
         return st;

@@ -94,7 +94,8 @@ typedef struct wp__claim_op {
     wp_op base;
     /* what is asked for */
     wp_id owner;
-    const char *topics; /* JSON array, borrowed; NULL: whatever is there */
+    const char *topics;             /* JSON array, borrowed; NULL: whatever is there */
+    const struct wp_pauses *paused; /* without `topics`: leave these out, borrowed; NULL: none */
     int64_t batch;
     int64_t lease_us;
     int64_t max_attempts; /* stamped on the row for whoever reaps it; 0: none */
@@ -287,8 +288,9 @@ enum {
     WP__COL_LAST_ERROR,
     WP__INFO_COLUMNS
 };
+/* `payload_bytes`: how long a payload is that may not be among the columns; NULL: it is. */
 wp_status wp__info_new(wp_outbox_info **out, const wp__queue *queue, const wp__value *columns,
-                       wp_error **err);
+                       const wp__value *payload_bytes, wp_error **err);
 
 /* ---- what the public calls of each queue are made of: outbox.h tells what they do ---- */
 
@@ -323,6 +325,10 @@ wp_status wp__queue_finish_op(wp_op **out, wp_store *store, const wp__queue *que
 wp_status wp__queue_reap(size_t *changed, wp_store *store, const wp__queue *queue, wp_error **err);
 wp_status wp__queue_get(wp_outbox_info **out, wp_store *store, const wp__queue *queue,
                         const wp_id *id, wp_error **err);
+/* A page of what is unfinished, behind the row `after` (INT64_MIN: from the first on), without payloads. */
+struct wp_unfinished;
+wp_status wp__unfinished_read(struct wp_unfinished **out, wp_store *store, const wp__queue *queue,
+                              const char *topic, int64_t after, int64_t limit, wp_error **err);
 wp_status wp__queue_stats(wp_outbox_stats **out, wp_store *store, const wp__queue *queue,
                           int finished, wp_error **err);
 

@@ -163,7 +163,8 @@ void wp__claims_init(wp__claim_op *op, wp__part *part, const wp__group *group, s
 {
     wp__claim_op_init(op, part->store, group->lane->queue);
     op->owner = part->owner;
-    wp__claim_op_set_topics(op, group->lane->topics);
+    wp__claim_op_set_topics(op, group->topics ? group->topics : group->lane->topics);
+    op->paused = part->pauses;
     op->batch = (int64_t)count;
     op->lease_us = group->lane->options.lease_ms * 1000;
     op->max_attempts = group->lane->options.max_attempts;

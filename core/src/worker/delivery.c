@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "job/job.h"
 #include <waypost/job.h>
 
 #include "worker/worker.h"
@@ -244,16 +245,27 @@ static wp_status refuse(const wp_delivery *delivery, wp_error **err)
     return wp__fail(err, WP_E_STATE, "the delivery was finished already");
 }
 
+static bool is_run(const wp_delivery *delivery)
+{
+    return delivery->group->lane->queue->runs;
+}
+
 static void end_with(wp_delivery *delivery, wp_outcome outcome, const char *reason,
                      int64_t delay_ms)
 {
     char text[64 + WP_REASON_MAX];
-    const wp_cancel cancel = wp_delivery_cancelled(delivery);
-    const bool failed = outcome != WP_OUTCOME_DONE && outcome != WP_OUTCOME_RELEASE;
-    const bool cancelled = failed && cancel == WP_CANCEL_REQUESTED; /* it is not tried again */
+    const bool late =
+        delivery->timed_out || delivery->timeout_at <= wp__worker_now(delivery->worker);
+    bool failed, cancelled;
+    if (late && outcome == WP_OUTCOME_DONE && is_run(delivery) && !delivery->completed) {
+        delivery->overran = true; /* a handler that gave up when it was told to looks the same */
+        outcome = WP_OUTCOME_NONE;
+        reason = "the handler ended well, but too late";
+    }
+    failed = outcome != WP_OUTCOME_DONE && outcome != WP_OUTCOME_RELEASE;
+    cancelled = failed && delivery->asked; /* it is not tried again */
     /* what its host makes of a timeout is a failure */
-    delivery->said =
-        outcome == WP_OUTCOME_RETRY && cancel == WP_CANCEL_TIMEOUT ? WP_OUTCOME_NONE : outcome;
+    delivery->said = outcome == WP_OUTCOME_RETRY && late ? WP_OUTCOME_NONE : outcome;
     if (outcome == WP_OUTCOME_DONE && delivery->completed) {
         /* Its transaction committed, or else it must be tried again: ask the database. */
         wp__delivery_end(delivery, kind_of(delivery, WP_OUTCOME_RETRY),
@@ -262,10 +274,12 @@ static void end_with(wp_delivery *delivery, wp_outcome outcome, const char *reas
     }
     if (outcome == WP_OUTCOME_RELEASE) {
         reason = NULL;
-    } else if (cancelled ||
-               (failed && outcome != WP_OUTCOME_REJECT && cancel == WP_CANCEL_TIMEOUT)) {
+    } else if (cancelled || (failed && outcome != WP_OUTCOME_REJECT && late)) {
         (void)snprintf(text, sizeof text, "%s%s%.*s", cancelled ? "cancelled" : "timeout",
                        reason ? ": " : "", WP_REASON_MAX, reason ? reason : "");
+        reason = text;
+    } else if (failed && is_run(delivery) && wp__job_reason_is_ours(reason)) {
+        (void)snprintf(text, sizeof text, "failed: %.*s", WP_REASON_MAX, reason);
         reason = text;
     } else if (failed && !reason) {
         reason = outcome == WP_OUTCOME_REJECT  ? "rejected by the handler"
@@ -306,7 +320,7 @@ wp_status wp_delivery_set_output(wp_delivery *delivery, const char *output, size
                         WP_OUTPUT_MAX);
     if (!wp__utf8_check(output, len, &units, &bad))
         return wp__fail(err, WP_E_ARGUMENT, "output is not UTF-8 without NUL");
-    if (!delivery->group->lane->queue->runs)
+    if (!is_run(delivery))
         return wp__fail(err, WP_E_STATE, "the delivery is no run of a job");
     if (!(copy = wp__text_ndup(output, len)))
         return wp__fail_nomem(err);
@@ -347,6 +361,8 @@ wp_status wp_delivery_settle(wp_delivery *delivery, int64_t timeout_ms, wp_error
         st = wp__fail(err, WP_E_STOPPED, "the worker was stopped before the outcome was written");
     else if (st == WP_OK && delivery->fate == WP_E_DB)
         st = wp__fail(err, WP_E_DB, "the database refused the outcome: see the log");
+    else if (st == WP_OK && delivery->fate != WP_OK && delivery->overran)
+        st = wp__fail(err, delivery->fate, "the time of the run was over: it has failed");
     else if (st == WP_OK && delivery->fate != WP_OK)
         st = wp__fail(err, delivery->fate, "the lease was lost: the outcome changed nothing");
     wp__mutex_unlock(&worker->mutex);

@@ -281,8 +281,8 @@ static wp_status fate_of(const wp_delivery *delivery, wp__written written)
     if (written == WP__REFUSED)
         return WP_E_DB;
     if (written == WP__LOST ||
-        (written == WP__WRITTEN && delivery->completed && delivery->said == WP_OUTCOME_DONE &&
-         delivery->finish != WP__FINISH_ACK))
+        (written == WP__WRITTEN && delivery->finish != WP__FINISH_ACK &&
+         (delivery->overran || (delivery->completed && delivery->said == WP_OUTCOME_DONE))))
         return WP_E_LEASE_LOST;
     return WP_OK;
 }

@@ -5,7 +5,10 @@
 
 #include "worker/worker.h"
 
-enum { TROUBLE_US = 1000000 }; /* until it is tried again */
+enum {
+    TROUBLE_US = 1000000, /* until it is tried again */
+    CANCELS_US = 100000   /* hints of other work make it ask no more often */
+};
 
 static void log_trouble(wp__part *part, const wp_error *cause)
 {
@@ -60,8 +63,10 @@ static void found(void *user, int64_t seq)
     wp__part *part = user;
     wp__mutex_lock(&part->worker->mutex);
     for (wp_delivery *d = part->out.first; d; d = d->next)
-        if (d->group->lane->queue->runs && d->message->seq == seq)
+        if (d->group->lane->queue->runs && d->message->seq == seq && !d->asked) {
+            d->asked = true;
             wp__delivery_cancel(d, WP_CANCEL_REQUESTED);
+        }
     wp__mutex_unlock(&part->worker->mutex);
 }
 
@@ -79,6 +84,22 @@ wp_status wp__jobs_pass_cancels(wp__part *part, wp_error **err)
         st = wp__fail_nomem(err);
     else if (json.len)
         st = wp__job_run_asked(part->store, part->pump_conn, json.data, found, part, err);
+    if (json.len)
+        part->cancels_at = wp__worker_now(part->worker);
+    part->hinted = false;
     wp__buf_free(&json);
     return st;
+}
+
+/* A hint may have been that a run is asked to end: do not wait for the next reaping. */
+wp_status wp__jobs_hear_cancels(wp__part *part, int64_t now, int64_t *deadline, wp_error **err)
+{
+    const int64_t at = part->cancels_at + CANCELS_US;
+    if (!part->hinted)
+        return WP_OK;
+    if (at <= now || part->cancels_at == 0)
+        return wp__jobs_pass_cancels(part, err);
+    if (at < *deadline)
+        *deadline = at;
+    return WP_OK;
 }

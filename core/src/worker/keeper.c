@@ -33,10 +33,11 @@ static void let_go(wp_delivery *delivery)
         delivery->lost = true;
         wp__delivery_cancel(delivery, WP_CANCEL_LEASE_LOST);
         wp__delivery_end(delivery,
-                         delivery->message->attempt + 1 >= delivery->options.max_attempts
+                         delivery->asked ? WP__FINISH_CANCEL
+                         : delivery->message->attempt + 1 >= delivery->options.max_attempts
                              ? WP__FINISH_FAIL
                              : WP__FINISH_RETRY,
-                         "timeout", 0);
+                         delivery->asked ? "cancelled" : "timeout", 0);
     } else {
         wp__delivery_cancel(delivery, WP_CANCEL_LEASE_LOST);
     }

@@ -2,6 +2,8 @@
 /* A worker's part for one store: made, started, freed. */
 #include <stdlib.h>
 
+#include <waypost/pause.h>
+
 #include "worker/worker.h"
 
 wp_status wp__part_new(wp__part **out, wp_worker *worker, wp__place *place, wp_error **err)
@@ -44,10 +46,12 @@ void wp__part_unref(wp__part *part)
     while (part->groups) {
         wp__group *group = part->groups;
         part->groups = group->next;
+        free(group->topics);
         free(group->after_key);
         free(group);
     }
     free(part->tallies);
+    wp_pauses_free(part->pauses);
     wp__waiter_free(part->waiter);
     wp__cond_destroy(&part->keep);
     wp__cond_destroy(&part->second_go);

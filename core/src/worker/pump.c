@@ -24,7 +24,7 @@ enum {
 
 bool wp__pump_wants(const wp__group *group)
 {
-    return atomic_load_explicit(&group->hungry, memory_order_relaxed) &&
+    return !group->paused && atomic_load_explicit(&group->hungry, memory_order_relaxed) &&
            wp__share_wanted(group) > 0;
 }
 
@@ -277,7 +277,7 @@ static wp__group *choose_group(wp__part *part, int64_t now, size_t *count, int64
         return part->suspicious;
     }
     do {
-        size_t want = wp__share_wanted(group);
+        size_t want = group->paused ? 0 : wp__share_wanted(group);
         if (want && (group->hungry || group->next_poll_us <= now)) {
             part->first_group = group->next ? group->next : part->groups;
             *count = want;
@@ -300,7 +300,7 @@ static wp_status probe(wp__part *part, wp__group *group, bool *empty, int64_t no
     if (group->hungry || group == part->suspicious || !group->lane->topics)
         return WP_OK;
     st = wp__queue_next_due(&due_in_us, part->store, part->pump_conn, group->lane->queue,
-                            group->lane->topics, since_us, err);
+                            group->topics ? group->topics : group->lane->topics, since_us, err);
     wp__swept(&group->sweep_at, since_us, now, wp__worker_now(part->worker));
     if (st == WP_OK && due_in_us > 0) {
         wp__part_count(part, WP_COUNTER_POLLS, 1);
@@ -342,7 +342,7 @@ static void claim_end(wp__part *part, wp__group *group, bool answered, size_t cl
 }
 
 /* Note what came of what was handed to the second. */
-static wp_status collect_second(wp__part *part, wp_error **err)
+wp_status wp__part_collect_second(wp__part *part, wp_error **err)
 {
     wp__exchange *x = &part->second_exchange;
     wp_status st;
@@ -367,13 +367,16 @@ static wp_status round_once(wp__part *part, int64_t *deadline, bool *did, wp_err
     bool reconnected = !wp__conn_is_sound(part->pump_conn);
     wp_status st;
     *did = false;
-    if ((st = collect_second(part, err)) != WP_OK || (st = connect_pump(part, err)) != WP_OK)
+    if ((st = wp__part_collect_second(part, err)) != WP_OK ||
+        (st = connect_pump(part, err)) != WP_OK)
         return st;
+    if (reconnected)
+        part->pauses_read_at = INT64_MIN / 2;
     if (reconnected)
         poll_now(part, now); /* it may be another file, and changes were not seen meanwhile */
     if (now >= part->next_reap || (reconnected && part->unsure_until)) {
         wp__second_wait(part); /* what it has is neither expired nor lost */
-        if ((st = collect_second(part, err)) != WP_OK)
+        if ((st = wp__part_collect_second(part, err)) != WP_OK)
             return st;
     }
     if (now >= part->next_reap &&
@@ -382,7 +385,9 @@ static wp_status round_once(wp__part *part, int64_t *deadline, bool *did, wp_err
     if (reconnected && part->unsure_until && (st = wp__recover_claims(part, err)) != WP_OK)
         return st;
     *deadline = part->next_reap;
-    if ((st = wp__jobs_tick(part, now, deadline, err)) != WP_OK ||
+    if ((st = wp__part_heed_pauses(part, now, deadline, err)) != WP_OK ||
+        (st = wp__jobs_tick(part, now, deadline, err)) != WP_OK ||
+        (st = wp__jobs_hear_cancels(part, now, deadline, err)) != WP_OK ||
         (st = wp__part_clean(part, now, deadline, err)) != WP_OK)
         return st;
     now = wp__worker_now(part->worker); /* the runs that were just made are due by now */
@@ -421,6 +426,8 @@ static wp_status round_once(wp__part *part, int64_t *deadline, bool *did, wp_err
 static void wake(wp__part *part, int64_t now)
 {
     wp__part_count(part, WP_COUNTER_WAKES, 1);
+    part->hinted = true;
+    part->pauses_hinted = true;
     poll_now(part, now);
 }
 
@@ -551,7 +558,7 @@ void *wp__pump_main(void *arg)
             sleep_until(part, deadline);
     }
     wp__second_end(part);
-    (void)collect_second(part, NULL);
+    (void)wp__part_collect_second(part, NULL);
     give_up_rest(part);
     wp__pump_close(part);
     if (part->listening)
@@ -573,9 +580,13 @@ wp_status wp__pump_round(wp__part *part, size_t limit, size_t *claimed, wp_error
     *claimed = 0;
     (void)wp__worker_clock_was_set(part->worker, &part->clock_offset); /* nobody else to wait for */
     part->tick_at = 0;
-    if (st != WP_OK || (limit && ((st = wp__part_reap(part, err)) != WP_OK ||
-                                  (st = wp__jobs_tick(part, wp__worker_now(part->worker),
-                                                      &(int64_t){0}, err)) != WP_OK)))
+    part->pauses_read_at = INT64_MIN / 2;
+    if (st != WP_OK ||
+        (limit &&
+         ((st = wp__part_heed_pauses(part, wp__worker_now(part->worker), &(int64_t){0}, err)) !=
+              WP_OK ||
+          (st = wp__part_reap(part, err)) != WP_OK ||
+          (st = wp__jobs_tick(part, wp__worker_now(part->worker), &(int64_t){0}, err)) != WP_OK)))
         return st;
     for (wp__group *group = part->groups; st == WP_OK && group; group = group->next) {
         wp__flush f = {0};
@@ -583,7 +594,8 @@ wp_status wp__pump_round(wp__part *part, size_t limit, size_t *claimed, wp_error
         size_t got = 0;
         wp__mutex_lock(&part->worker->mutex);
         st = wp__flush_take(&f, part, err);
-        if (!part->alone && !wp__claims_wait(part, wp__worker_now(part->worker), &(int64_t){0}) &&
+        if (!group->paused && !part->alone &&
+            !wp__claims_wait(part, wp__worker_now(part->worker), &(int64_t){0}) &&
             group->held < (size_t)group->lane->options.concurrency)
             count = (size_t)group->lane->options.concurrency - group->held;
         wp__mutex_unlock(&part->worker->mutex);

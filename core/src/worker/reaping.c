@@ -88,7 +88,7 @@ wp_status wp__part_reap(wp__part *part, wp_error **err)
     for (size_t i = 0; i < WP__QUEUES && st == WP_OK; i++)
         if (wp__queues[i] == &wp__outbox || wp__worker_uses(part->worker, wp__queues[i]))
             st = reap_queue(part, wp__queues[i], err);
-    if (st == WP_OK && wp__store_engine(part->store)->statements[WP__SQL_JOIN_REAP_PROBE].text)
+    if (st == WP_OK)
         st = reap_joins(part, err);
     return st;
 }

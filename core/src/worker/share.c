@@ -187,7 +187,7 @@ static bool has_more(const wp__part *part)
     if (part->ready.count || part->asked)
         return true;
     for (const wp__group *group = part->groups; group && !part->overdue; group = group->next)
-        if (group->hungry)
+        if (group->hungry && !group->paused)
             return true;
     return false;
 }

@@ -51,6 +51,7 @@ void wp__worker_unref(wp_worker *worker)
     wp__log_free(worker->log);
     wp_clock_free(worker->clock);
     wp_config_free(worker->config);
+    wp_scaling_free(worker->scaling);
     free(worker);
 }
 
@@ -444,7 +445,8 @@ static wp_status ensure_server(wp_worker *worker, wp_error **err)
     void *server = NULL;
     bool begins;
     wp_status st;
-    if (!worker->config->metrics_port && !worker->config->health_port)
+    if (!worker->config->metrics_port && !worker->config->health_port &&
+        !worker->config->dashboard_port)
         return WP_OK;
     wp__mutex_lock(&worker->mutex);
     begins = worker->state == WP__NEW && !worker->manual && !worker->serves;

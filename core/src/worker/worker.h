@@ -12,6 +12,7 @@
  *   exchange.c  outcomes for messages, in one transaction
  *   second.c    a third database thread, on servers while there is a backlog: exchanges, too
  *   cleaning.c  what was finished long ago
+ *   pausing.c   topics that are paused
  *   jobs.c      makes the runs of jobs that are due
  *   recover.c   claims whose connection died before they were known
  *   vitals.c    what it says of itself
@@ -27,6 +28,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <waypost/scaling.h>
 #include <waypost/worker.h>
 
 #include "base/thread.h"
@@ -79,6 +81,8 @@ typedef struct wp__group {
     int64_t next_poll_us;  /* elapsed time of the next poll */
     int64_t since_us; /* nothing before it is left to claim, see pump.c; INT64_MIN: not known */
     int64_t sweep_at; /* elapsed time at which to look at all of it again */
+    char *topics;     /* those of the lane that are not paused; NULL: none of them is */
+    bool paused;      /* and there are none */
     char *after_key;  /* claims look at the ordering keys behind it first; NULL: the first */
     struct wp__group *next;
 } wp__group;
@@ -121,7 +125,9 @@ struct wp_delivery {
     wp_outcome said;  /* what the host finished it with, whatever came of that */
     bool unsure;      /* its outcome may have been written, though the commit failed */
     bool lost;        /* the database said so, or its timeout was ignored */
-    bool timed_out;
+    bool timed_out;   /* its handler was told of it */
+    bool overran;     /* DONE that did not count, as it came after the run's timeout */
+    bool asked;       /* to end, by wp_job_run_cancel() */
     wp_status fate;
     wp_delivery *next_cancelled;
     bool cancel_queued;
@@ -200,6 +206,13 @@ struct wp_worker {
     bool serves;  /* its server was begun, or is being */
     bool refuses; /* and answers nobody any more who comes */
     void *server; /* NULL: none, or not yet */
+
+    /* how many workers there should be, as metrics tell it; `mutex` */
+    wp_scaling *scaling; /* NULL: nobody has asked yet */
+    int64_t scaling_at;
+    int64_t scaling_own; /* what this worker had done then */
+    int64_t scaling_all; /* and all of them, if they are alike */
+    int64_t scaling_wanted;
 
     /* several stores */
     wp_router *router; /* a reference; NULL: none */
@@ -330,7 +343,12 @@ struct wp__part {
     int64_t server_offset; /* the server's clock less elapsed time; INT64_MIN: not known */
     wp__reaping reaping[WP__QUEUES];
     wp__cleaning cleaning;
+    struct wp_pauses *pauses; /* the topics that are paused; changed under the mutex */
+    int64_t pauses_read_at;   /* elapsed time */
+    bool pauses_hinted;       /* something was heard since */
     int64_t tick_at;          /* elapsed time at which to look for jobs that are due */
+    bool hinted;              /* since it was last looked whether runs are asked to end */
+    int64_t cancels_at;       /* elapsed time when that was looked */
     int64_t heard_at;         /* the channel, last */
     int64_t channel_asked_at; /* a signal was sent to hear whether the channel works; 0: none */
     int channel_silent;       /* how many were not heard in a row */
@@ -527,12 +545,17 @@ void wp__worker_end(wp_worker *worker);
 /* Give back what is claimed by this part and not held by it. On the pump's connection. */
 wp_status wp__recover_claims(wp__part *part, wp_error **err);
 
+/* ---- pausing.c ---- */
+/* Find out which topics are paused, if it is time; *deadline comes no later than when it will be. */
+wp_status wp__part_heed_pauses(wp__part *part, int64_t now, int64_t *deadline, wp_error **err);
+
 /* ---- jobs.c ---- */
 /* Make the runs of jobs that are due, where the worker handles jobs; *deadline comes no later than when
  * there will be more. */
 wp_status wp__jobs_tick(wp__part *part, int64_t now, int64_t *deadline, wp_error **err);
 /* Cancel the deliveries of runs that are asked to end. */
 wp_status wp__jobs_pass_cancels(wp__part *part, wp_error **err);
+wp_status wp__jobs_hear_cancels(wp__part *part, int64_t now, int64_t *deadline, wp_error **err);
 
 /* ---- exchange.c ---- */
 /* Take over `f`, and claim up to `count` for `group` (NULL: none). On the pump's thread. *x is zeroed. */
@@ -553,6 +576,8 @@ bool wp__second_is_done(wp__part *part);
 void wp__second_free(wp__part *part);
 /* Wait until it is not under way. */
 void wp__second_wait(wp__part *part);
+/* Note what came of its exchange, if it has ended (pump.c). On the pump's thread. */
+wp_status wp__part_collect_second(wp__part *part, wp_error **err);
 /* Wait for its end. */
 void wp__second_end(wp__part *part);
 

@@ -103,6 +103,8 @@ internal sealed class Check(WebApplication app, HttpClient client)
         Expect("another body", HttpStatusCode.Unauthorized, await SendAsync(other, signature, "x3"));
         Expect("cut signature", HttpStatusCode.Unauthorized, await SendAsync(body, signature[..^1], "x4"));
         Expect("broken JSON", HttpStatusCode.BadRequest, await SendAsync(broken, Receiver.Signature(broken, Key), "x5"));
+        byte[] latin = [.. "{\"name\": \""u8, 0xFC, .. "\"}"u8];
+        Expect("no UTF-8", HttpStatusCode.BadRequest, await SendAsync(latin, Receiver.Signature(latin, Key), "x7"));
         Expect("no delivery id", HttpStatusCode.BadRequest, await SendAsync(body, signature, null));
         Expect("no event", HttpStatusCode.BadRequest, await SendAsync(body, signature, "x6", null));
 

@@ -39,12 +39,20 @@ internal static class Receiver
         string? delivery = request.Headers["X-GitHub-Delivery"], name = request.Headers["X-GitHub-Event"];
         if (delivery is not { Length: > 0 and <= 255 } || name is not { Length: > 0 } || !IsText(body) || !IsObject(body))
             return Results.BadRequest("not a webhook of GitHub's");
-        await inbox.EnqueueAsync(
-            new InboxKey(delivery, "github") { Hash = SHA256.HashData(body) },
-            new NewOutboxMessage(Delivered.AnyEvent, body)
-            {
-                Headers = new Dictionary<string, string> { ["event"] = name },
-            });
+        try
+        {
+            await inbox.EnqueueAsync(
+                new InboxKey(delivery, "github") { Hash = SHA256.HashData(body) },
+                new NewOutboxMessage(Delivered.AnyEvent, body)
+                {
+                    Headers = new Dictionary<string, string> { ["event"] = name },
+                });
+        }
+        catch (UnavailableException)
+        {
+            // GitHub shows it as failed, and it can be delivered again.
+            return Results.StatusCode(StatusCodes.Status503ServiceUnavailable);
+        }
         return Results.Ok(); // it is stored: GitHub need not send it again
     }
 

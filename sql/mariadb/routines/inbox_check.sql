@@ -16,14 +16,26 @@ BEGIN
     DECLARE v_seq BIGINT;
     DECLARE v_changes BIGINT;
     DECLARE v_state BIGINT;
+    DECLARE v_known BIGINT;
+    DECLARE v_found BIGINT DEFAULT 0;
 {call_begin}
     -- As this transaction saw the message before: null where it did not.
-    SELECT MAX(m.changes) INTO v_before
+    SELECT MAX(m.changes), MAX(m.seq) INTO v_before, v_known
     FROM {inbox} AS m WHERE m.source = p_source AND m.message_id = p_message_id AND m.consumer = p_consumer;
-    INSERT INTO {inbox} (id, source, message_id, consumer, hash, hash_algorithm, created_at, last_seen_at, due_at)
-    VALUES (UNHEX(REPLACE(p_id, '-', '')), p_source, p_message_id, p_consumer, p_hash, p_hash_algorithm, v_now, v_now, v_now)
-    ON DUPLICATE KEY UPDATE last_seen_at = v_now, changes = changes + 1,
-        hash_algorithm = CASE WHEN hash IS NULL THEN p_hash_algorithm ELSE hash_algorithm END, hash = COALESCE(hash, p_hash);
+    -- A row that is known is locked alone, by its primary key; by its unique one, what is beside it is locked, too: a new
+    -- message there would wait.
+    IF v_known IS NOT NULL THEN
+        UPDATE {inbox} SET last_seen_at = v_now, changes = changes + 1,
+            hash_algorithm = CASE WHEN hash IS NULL THEN p_hash_algorithm ELSE hash_algorithm END, hash = COALESCE(hash, p_hash)
+        WHERE seq = v_known;
+        SET v_found = ROW_COUNT();
+    END IF;
+    IF v_found = 0 THEN
+        INSERT INTO {inbox} (id, source, message_id, consumer, hash, hash_algorithm, created_at, last_seen_at, due_at)
+        VALUES (UNHEX(REPLACE(p_id, '-', '')), p_source, p_message_id, p_consumer, p_hash, p_hash_algorithm, v_now, v_now, v_now)
+        ON DUPLICATE KEY UPDATE last_seen_at = v_now, changes = changes + 1,
+            hash_algorithm = CASE WHEN hash IS NULL THEN p_hash_algorithm ELSE hash_algorithm END, hash = COALESCE(hash, p_hash);
+    END IF;
     SELECT m.id, m.seq, m.changes INTO v_id, v_seq, v_changes
     FROM {inbox} AS m WHERE m.source = p_source AND m.message_id = p_message_id AND m.consumer = p_consumer;
     IF v_id <> UNHEX(REPLACE(p_id, '-', '')) THEN

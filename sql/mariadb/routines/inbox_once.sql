@@ -17,17 +17,30 @@ BEGIN
     DECLARE v_changes BIGINT;
     DECLARE v_state BIGINT;
     DECLARE v_taken BOOL DEFAULT FALSE;
+    DECLARE v_known BIGINT;
 {call_begin}
     -- As this transaction saw the message before: null where it did not.
-    SELECT MAX(m.changes) INTO v_before
+    SELECT MAX(m.changes), MAX(m.seq) INTO v_before, v_known
     FROM {inbox} AS m WHERE m.source = p_source AND m.message_id = p_message_id AND m.consumer = p_consumer;
+    -- A row that is known is locked alone, by its primary key; by its unique one, what is beside it is locked, too: a new
+    -- message there would be told to be in progress.
     BEGIN
         DECLARE CONTINUE HANDLER FOR 1205 SET v_taken = TRUE;
-        SET STATEMENT innodb_lock_wait_timeout = 0 FOR
-        INSERT INTO {inbox} (id, source, message_id, consumer, hash, hash_algorithm, created_at, last_seen_at, due_at)
-        VALUES (UNHEX(REPLACE(p_id, '-', '')), p_source, p_message_id, p_consumer, p_hash, p_hash_algorithm, v_now, v_now, v_now)
-        ON DUPLICATE KEY UPDATE last_seen_at = v_now, changes = changes + 1,
-            hash_algorithm = CASE WHEN hash IS NULL THEN p_hash_algorithm ELSE hash_algorithm END, hash = COALESCE(hash, p_hash);
+        IF v_known IS NOT NULL THEN
+            SET STATEMENT innodb_lock_wait_timeout = 0 FOR
+            SELECT m.seq INTO v_seq FROM {inbox} AS m WHERE m.seq = v_known FOR UPDATE;
+        END IF;
+        IF v_seq IS NOT NULL THEN
+            UPDATE {inbox} SET last_seen_at = v_now, changes = changes + 1,
+                hash_algorithm = CASE WHEN hash IS NULL THEN p_hash_algorithm ELSE hash_algorithm END, hash = COALESCE(hash, p_hash)
+            WHERE seq = v_seq;
+        ELSEIF NOT v_taken THEN
+            SET STATEMENT innodb_lock_wait_timeout = 0 FOR
+            INSERT INTO {inbox} (id, source, message_id, consumer, hash, hash_algorithm, created_at, last_seen_at, due_at)
+            VALUES (UNHEX(REPLACE(p_id, '-', '')), p_source, p_message_id, p_consumer, p_hash, p_hash_algorithm, v_now, v_now, v_now)
+            ON DUPLICATE KEY UPDATE last_seen_at = v_now, changes = changes + 1,
+                hash_algorithm = CASE WHEN hash IS NULL THEN p_hash_algorithm ELSE hash_algorithm END, hash = COALESCE(hash, p_hash);
+        END IF;
     END;
     IF NOT v_taken THEN
         SELECT m.id, m.seq, m.changes INTO v_id, v_seq, v_changes

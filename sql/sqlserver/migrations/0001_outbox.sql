@@ -51,7 +51,7 @@ CREATE TABLE {outbox} (
     CONSTRAINT {name:outbox_Known} UNIQUE NONCLUSTERED (Id)
 );
 GO
-CREATE INDEX IX_WorkQueue ON {outbox} (Topic, NextAttemptAt, Seq) INCLUDE (Id, OwnerToken, ExpiresAt) WHERE Status = 0 AND OrderedKey IS NULL;
+CREATE INDEX IX_WorkQueue ON {outbox} (Topic, NextAttemptAt, Seq) INCLUDE (Id, OwnerToken, ExpiresAt, OrderedKey) WHERE Status = 0 AND OrderedKey IS NULL;
 GO
 CREATE INDEX IX_Leased ON {outbox} (LockedUntil, Seq) INCLUDE (OwnerToken, ClaimNumber) WHERE Status = 1;
 GO

@@ -31,7 +31,11 @@ BEGIN
     IF @Topics IS NULL
         INSERT INTO @topic (Place, Topic)
         SELECT ROW_NUMBER() OVER (ORDER BY t.Topic), t.Topic
-        FROM (SELECT MIN(w.Topic) AS Topic FROM {queue} AS w WITH (READPAST, READCOMMITTEDLOCK, ROWLOCK) WHERE w.Status = 0 GROUP BY w.Topic, DATALENGTH(w.Topic)) AS t;
+        FROM (SELECT MIN(a.Topic) AS Topic
+              FROM (SELECT w.Topic FROM {queue} AS w WITH (READPAST, READCOMMITTEDLOCK, ROWLOCK, INDEX (IX_WorkQueue)) WHERE w.Status = 0 AND w.OrderedKey IS NULL
+                    UNION ALL
+                    SELECT w.Topic FROM {queue} AS w WITH (READPAST, READCOMMITTEDLOCK, ROWLOCK, INDEX (IX_Ordered)) WHERE w.OrderedKey IS NOT NULL AND w.Status = 0) AS a
+              GROUP BY a.Topic, DATALENGTH(a.Topic)) AS t;
 {call_begin}
     -- Without an ordering key: the first rows of each topic, as many as it has among the first of all topics.
     IF (SELECT COUNT(*) FROM @topic AS t) > 1
@@ -102,7 +106,7 @@ BEGIN
     UPDATE w
     SET Status = 1, OwnerToken = @OwnerToken, LockedUntil = @until, ClaimNumber = w.ClaimNumber + 1, MaxAttempts = @MaxAttempts
     OUTPUT inserted.Seq, inserted.NextAttemptAt INTO @claimed
-    FROM {queue} AS w WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
+    FROM {queue} AS w WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
     WHERE w.Seq IN (SELECT p.Seq FROM @pick AS p) AND w.Status = 0 AND w.OrderedKey IS NULL;
     -- Each with an ordering key by itself, waiting for nobody: who changes it or one before it has the turn, and an index keeps a second one from running.
     SELECT @last = MAX(n.Place) FROM @next AS n;
@@ -139,7 +143,7 @@ BEGIN
     ELSE
         -- Where there are more keys, a row of nulls tells how far this went.
         SELECT c.Seq, m.RetryCount, m.ClaimNumber, CONVERT(CHAR(36), m.Id), m.Topic, m.Payload, m.Headers, m.CorrelationId,
-               CASE WHEN c.Seq IS NULL THEN LEFT(@reached, (DATALENGTH(@reached) - 2) / 2) ELSE m.OrderingKey END,
+               CAST(CASE WHEN c.Seq IS NULL THEN LEFT(@reached COLLATE Latin1_General_BIN2, (DATALENGTH(@reached) - 2) / 2) ELSE m.OrderingKey END AS NVARCHAR(255)),
                DATEDIFF_BIG(MICROSECOND, CAST('1970-01-01' AS DATETIME2(6)), m.CreatedAt), DATEDIFF_BIG(MICROSECOND, CAST('1970-01-01' AS DATETIME2(6)), m.DueAt), DATEDIFF_BIG(MICROSECOND, CAST('1970-01-01' AS DATETIME2(6)), m.ExpiresAt),
                m.LastError, DATEDIFF_BIG(MICROSECOND, CAST('1970-01-01' AS DATETIME2(6)), c.NextAttemptAt), @now_us{columns}
         FROM (SELECT d.Seq, d.NextAttemptAt FROM @claimed AS d

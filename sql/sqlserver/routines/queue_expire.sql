@@ -13,14 +13,16 @@ BEGIN
 {now}
     DECLARE @since_at DATETIME2(6) = {TimeOf}(COALESCE(@Since, -9223372036854775807));
     DECLARE @held TABLE (Seq BIGINT NOT NULL);
+{call_begin}
     UPDATE w
-    SET Status = 3, OwnerToken = NULL, LockedUntil = NULL, OrderedKey = NULL, RunningKey = NULL, ActiveKey = NULL, ProcessedAt = @now_at, ProcessedBy = @Worker, LastError = @Reason
+    SET Status = 3, OwnerToken = NULL, LockedUntil = NULL, OrderedKey = NULL, RunningKey = NULL,{unique} ProcessedAt = @now_at, ProcessedBy = @Worker, LastError = @Reason
     OUTPUT inserted.Seq INTO @held
-    FROM {queue} AS w
+    FROM {queue} AS w WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
     WHERE w.Status = 0 AND w.Seq IN (
         SELECT TOP (@BatchSize) e.Seq
         FROM {queue} AS e WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, INDEX (IX_Expires))
         WHERE e.Status = 0 AND e.ExpiresAt IS NOT NULL AND e.ExpiresAt >= @since_at AND e.ExpiresAt <= @now_at
-        ORDER BY e.ExpiresAt, e.Seq);
+        ORDER BY e.ExpiresAt, e.Seq);{joined}
+{call_end}
     SELECT h.Seq FROM @held AS h;
 END

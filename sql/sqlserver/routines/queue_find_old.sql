@@ -13,7 +13,7 @@ BEGIN
     DECLARE @old DATETIME2(6) = {TimeOf}(@now_us - @Delay);
     SELECT TOP (@BatchSize) m.Seq, CASE WHEN m.Status <> 3 AND m.ProcessedAt <= @old THEN 1 ELSE 0 END,
            CASE WHEN m.CreatedAt > @old AND m.CreatedAt <= @now_at THEN 1 ELSE 0 END
-    FROM {queue} AS m
-    WHERE m.Seq > @Number AND m.Status >= 2
+    FROM {queue} AS m WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+    WHERE m.Seq > @Number AND m.Status IN (2, 3, 6, 7)
     ORDER BY m.Seq;
 END

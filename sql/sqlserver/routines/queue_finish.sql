@@ -15,12 +15,13 @@ BEGIN
 {now}
 {claims}
     DECLARE @held TABLE (Seq BIGINT NOT NULL, ClaimNumber BIGINT NOT NULL);
+{call_begin}
     UPDATE w
-    SET Status = @Status, RetryCount = w.RetryCount + @Attempts, OwnerToken = NULL, LockedUntil = NULL, OrderedKey = NULL, RunningKey = NULL, ActiveKey = NULL,
+    SET Status = @Status, RetryCount = w.RetryCount + @Attempts, OwnerToken = NULL, LockedUntil = NULL, OrderedKey = NULL, RunningKey = NULL,{unique}
         ProcessedAt = @now_at, ProcessedBy = @Worker, LastError = COALESCE(@Reason, w.LastError)
     OUTPUT inserted.Seq, inserted.ClaimNumber INTO @held
-    FROM {queue} AS w WITH (UPDLOCK, ROWLOCK)
-    WHERE w.Status = 1 AND w.OwnerToken = @OwnerToken
-      AND EXISTS (SELECT 1 FROM @claim AS c WHERE c.Seq = w.Seq AND (c.ClaimNumber IS NULL OR c.ClaimNumber = w.ClaimNumber));
+    FROM @claim AS c JOIN {queue} AS w WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON w.Seq = c.Seq
+    WHERE w.Status = 1 AND w.OwnerToken = @OwnerToken AND (c.ClaimNumber IS NULL OR c.ClaimNumber = w.ClaimNumber);{joined}
+{call_end}
     SELECT h.Seq, h.ClaimNumber, 0 FROM @held AS h;
 END

@@ -5,8 +5,9 @@ ALTER PROCEDURE {queue_ReadyTopics}
 AS
 BEGIN
 {settings}
-    SELECT MIN(w.Topic)
-    FROM {queue} AS w WITH (READPAST, READCOMMITTEDLOCK, ROWLOCK)
-    WHERE w.Status = 0
-    GROUP BY w.Topic, DATALENGTH(w.Topic);
+    SELECT MIN(a.Topic)
+    FROM (SELECT w.Topic FROM {queue} AS w WITH (READPAST, READCOMMITTEDLOCK, ROWLOCK, INDEX (IX_WorkQueue)) WHERE w.Status = 0 AND w.OrderedKey IS NULL
+          UNION ALL
+          SELECT w.Topic FROM {queue} AS w WITH (READPAST, READCOMMITTEDLOCK, ROWLOCK, INDEX (IX_Ordered)) WHERE w.OrderedKey IS NOT NULL AND w.Status = 0) AS a
+    GROUP BY a.Topic, DATALENGTH(a.Topic);
 END

@@ -17,9 +17,8 @@ BEGIN
     UPDATE w
     SET LockedUntil = @until
     OUTPUT inserted.Seq, inserted.ClaimNumber INTO @held
-    FROM {queue} AS w WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
-    WHERE w.Status = 1 AND w.OwnerToken = @OwnerToken
-      AND EXISTS (SELECT 1 FROM @claim AS c WHERE c.Seq = w.Seq AND (c.ClaimNumber IS NULL OR c.ClaimNumber = w.ClaimNumber));
+    FROM @claim AS c JOIN {queue} AS w WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON w.Seq = c.Seq
+    WHERE w.Status = 1 AND w.OwnerToken = @OwnerToken AND (c.ClaimNumber IS NULL OR c.ClaimNumber = w.ClaimNumber);
     SELECT h.Seq, h.ClaimNumber, 1 FROM @held AS h
     UNION ALL
     SELECT c.Seq, c.ClaimNumber, 0 FROM @claim AS c

@@ -12,19 +12,27 @@ BEGIN
 {settings}
 {now}
 {seqs}
-    DECLARE @held TABLE (Seq BIGINT NOT NULL, RetryCount INT NOT NULL, ProcessedAt DATETIME2(6) NOT NULL, LastError NVARCHAR(MAX) NULL);
+    DECLARE @turn TABLE (Seq BIGINT NOT NULL PRIMARY KEY, Place INT NOT NULL, ReadyAt DATETIME2(6) NOT NULL);
+    DECLARE @dead TABLE (Seq BIGINT NOT NULL PRIMARY KEY, Turn INT NOT NULL, DeadKey NVARCHAR(256) COLLATE Latin1_General_BIN2 NULL, ReadyAt DATETIME2(6) NOT NULL, RetryCount INT NOT NULL, ProcessedAt DATETIME2(6) NOT NULL, LastError NVARCHAR(MAX) NULL);
+    INSERT INTO @turn (Seq, Place, ReadyAt) SELECT s.Seq, s.Place, {TimeOf}(@now_us + (s.Place + @Count) * @Delay) FROM @seq AS s;
 {call_begin}
+    -- Turn: of those that have one unique key, the first.
+    INSERT INTO @dead (Seq, Turn, DeadKey, ReadyAt, RetryCount, ProcessedAt, LastError)
+    SELECT m.Seq, ROW_NUMBER() OVER (PARTITION BY m.UniqueKey + N'.' ORDER BY t.Place), m.UniqueKey + N'.', t.ReadyAt, m.RetryCount, m.ProcessedAt, m.LastError
+    FROM @turn AS t JOIN {queue} AS m WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON m.Seq = t.Seq
+    WHERE m.Status = 3;
+    DELETE d FROM @dead AS d WHERE d.Turn > 1 AND d.DeadKey IS NOT NULL;
+    DELETE d
+    FROM @dead AS d
+    WHERE EXISTS (SELECT 1 FROM {queue} AS u WITH (UPDLOCK, HOLDLOCK, ROWLOCK) WHERE u.ActiveKey = d.DeadKey AND u.ActiveKey IS NOT NULL)
+    OPTION (LOOP JOIN);
     UPDATE m
-    SET Status = 0, RetryCount = 0, NextAttemptAt = {TimeOf}(@now_us + ((SELECT s.Place FROM @seq AS s WHERE s.Seq = m.Seq) + @Count) * @Delay), ProcessedAt = NULL, ProcessedBy = NULL, OrderedKey = m.OrderingKey + N'.', ActiveKey = m.UniqueKey + N'.',
+    SET Status = 0, RetryCount = 0, NextAttemptAt = d.ReadyAt, ProcessedAt = NULL, ProcessedBy = NULL, OrderedKey = m.OrderingKey + N'.', ActiveKey = d.DeadKey,
         ExpiresAt = CASE WHEN m.ExpiresAt > @now_at THEN m.ExpiresAt END
-    OUTPUT inserted.Seq, deleted.RetryCount, deleted.ProcessedAt, deleted.LastError INTO @held
-    FROM {queue} AS m WITH (ROWLOCK)
-    WHERE m.Status = 3 AND m.Seq IN (SELECT s.Seq FROM @seq AS s)
-      AND NOT EXISTS (SELECT 1 FROM {queue} AS u WITH (UPDLOCK, HOLDLOCK, ROWLOCK) WHERE u.ActiveKey = m.UniqueKey + N'.' AND u.ActiveKey IS NOT NULL)
-      AND NOT EXISTS (SELECT 1 FROM @seq AS b JOIN {queue} AS e ON e.Seq = b.Seq
-                      WHERE e.Status = 3 AND e.UniqueKey + N'.' = m.UniqueKey + N'.' AND b.Place < (SELECT s.Place FROM @seq AS s WHERE s.Seq = m.Seq));
+    FROM @dead AS d JOIN {queue} AS m WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON m.Seq = d.Seq
+    WHERE m.Status = 3;
     INSERT INTO {queue_Replayed} (Seq, ReplayedAt, ReplayedBy, RetryCount, ProcessedAt, LastError)
-    SELECT h.Seq, @now_at, @Worker, h.RetryCount, h.ProcessedAt, h.LastError FROM @held AS h;
+    SELECT d.Seq, @now_at, @Worker, d.RetryCount, d.ProcessedAt, d.LastError FROM @dead AS d;
 {call_end}
-    SELECT h.Seq FROM @held AS h ORDER BY h.Seq;
+    SELECT d.Seq FROM @dead AS d ORDER BY d.Seq;
 END

@@ -7,7 +7,7 @@ BEGIN
 {settings}
     SELECT MIN(m.Topic), SUM(CASE WHEN m.Status = 2 THEN 1 ELSE 0 END), SUM(CASE WHEN m.Status = 3 THEN 1 ELSE 0 END)
     FROM {queue} AS m
-    WHERE m.Status >= 2
+    WHERE m.Status IN (2, 3, 6, 7)
     GROUP BY m.Topic, DATALENGTH(m.Topic)
     ORDER BY MIN(m.Topic);
 END

@@ -18,6 +18,7 @@ internal sealed record SqlType(string Name, int? Length, string Class, int Bytes
         {
             "NVARCHAR" => new SqlType(name, length ?? 1, "text", length is int.MaxValue ? int.MaxValue : 2 * (length ?? 1)),
             "CHAR" => new SqlType(name, length ?? 1, "text", length ?? 1),
+            "VARBINARY" => new SqlType(name, length ?? 1, "bytes", length ?? 1),
             "BIGINT" => new SqlType(name, null, "number", 8),
             "INT" => new SqlType(name, null, "number", 4),
             "TINYINT" or "BIT" => new SqlType(name, null, "number", 1),
@@ -41,15 +42,20 @@ internal sealed class Table(string name)
     public static Table Of(string name, TableDefinition definition)
     {
         var table = new Table(name);
+        table.Add(definition);
+        return table;
+    }
+
+    public void Add(TableDefinition definition)
+    {
         foreach (var c in definition.ColumnDefinitions)
         {
             var nullable = !c.Constraints.OfType<NullableConstraintDefinition>().Any(n => !n.Nullable);
-            table.Columns.Add(c.ColumnIdentifier.Value,
+            Columns.Add(c.ColumnIdentifier.Value,
                 new Column(c.ColumnIdentifier.Value, SqlType.Of(c.DataType), nullable, c.Collation?.Value));
         }
         foreach (var u in definition.TableConstraints.OfType<UniqueConstraintDefinition>())
-            table.Indexes.Add(new Index(u.ConstraintIdentifier.Value, Names(u.Columns), [], true, u.Clustered ?? u.IsPrimaryKey, null));
-        return table;
+            Indexes.Add(new Index(u.ConstraintIdentifier?.Value ?? "", Names(u.Columns), [], true, u.Clustered ?? u.IsPrimaryKey, null));
     }
 
     public static string[] Names(IEnumerable<ColumnWithSortOrder> columns) =>
@@ -118,6 +124,13 @@ internal sealed class Model
             case IfStatement { ThenStatement: CreateTableStatement t }:
                 Tables.TryAdd(Name(t.SchemaObjectName), Table.Of(Name(t.SchemaObjectName), t.Definition));
                 break;
+            case AlterTableAddTableElementStatement a:
+                Tables[Name(a.SchemaObjectName)].Add(a.Definition);
+                break;
+            case AlterTableDropTableElementStatement d:
+                foreach (var element in d.AlterTableDropTableElements)
+                    Assert.Equal(1, Tables[Name(d.SchemaObjectName)].Indexes.RemoveAll(i => i.Name == element.Name.Value));
+                break;
             case CreateTypeTableStatement t:
                 Types.Add(Name(t.Name), Table.Of(Name(t.Name), t.Definition));
                 break;
@@ -132,8 +145,8 @@ internal sealed class Model
             case CreateSequenceStatement s:
                 Sequences.Add(Name(s.Name));
                 break;
-            case IfStatement { ThenStatement: ExecuteStatement { ExecuteSpecification.ExecutableEntity: ExecutableStringList list } }:
-                foreach (var text in list.Strings.OfType<StringLiteral>()) // what is made if it is not there
+            case IfStatement { ThenStatement: ExecuteStatement } i:
+                foreach (var text in Procedure.Find<ExecutableStringList>(i).SelectMany(l => l.Strings.OfType<StringLiteral>())) // what is made if it is not there
                     foreach (var made in Parsers.Read(text.Value).Batches.SelectMany(b => b.Statements))
                         Take(made);
                 break;

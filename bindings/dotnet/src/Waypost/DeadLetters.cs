@@ -22,8 +22,8 @@ internal class DeadLetters(StoreHandle store, wp_source queue) : IDeadLetters
         Own(() => store.DeadReplay(queue, filter, limit, perSecond, by), cancellationToken);
 
     public Task<long> PurgeDeadLettersAsync(
-        DeadLetterFilter? filter, long limit, CancellationToken cancellationToken) =>
-        Own(() => store.DeadPurge(queue, filter, limit), cancellationToken);
+        DeadLetterFilter? filter, long limit, string? by, CancellationToken cancellationToken) =>
+        Own(() => store.DeadPurge(queue, filter, limit, by), cancellationToken);
 
     public Task<long> CleanupAsync(TimeSpan olderThan, CancellationToken cancellationToken) =>
         Own(() => store.Cleanup(queue, Times.ToMs(olderThan)), cancellationToken);

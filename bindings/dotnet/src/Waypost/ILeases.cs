@@ -76,6 +76,13 @@ public interface ILeases
     Task<LeaseInfo> GetAsync(
         string name, DbTransaction? transaction = null, CancellationToken cancellationToken = default);
 
+    /// <summary>List all that there are by name, also those that nobody holds.</summary>
+    /// <param name="after">The page before this one; null: the first.</param>
+    /// <param name="limit">The length of a page, 1 to 10,000.</param>
+    /// <param name="cancellationToken">Looked at before the call.</param>
+    Task<Page<ListedLease>> ListAsync(
+        Page<ListedLease>? after = null, int limit = 100, CancellationToken cancellationToken = default);
+
     /// <summary>Delete what expired or was released this long ago or earlier; gives how many. Programs that
     /// hold leases do it by themselves now and then.</summary>
     Task<long> CleanupAsync(TimeSpan keep, CancellationToken cancellationToken = default);

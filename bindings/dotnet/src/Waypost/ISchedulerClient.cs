@@ -142,6 +142,11 @@ public interface ISchedulerClient
     /// <exception cref="NotFoundException">It is not.</exception>
     Task<JobInfo> GetJobAsync(string jobName, CancellationToken cancellationToken = default);
 
+    /// <summary>The same as the app's transaction sees it.</summary>
+    /// <exception cref="NotFoundException">It is not there.</exception>
+    Task<JobInfo> GetJobAsync(
+        string jobName, DbTransaction transaction, CancellationToken cancellationToken = default);
+
     /// <summary>List jobs by name, in byte order.</summary>
     /// <param name="after">The last name of the page before; null: from the first on.</param>
     /// <param name="limit">The length of a page, 1 to 10,000.</param>

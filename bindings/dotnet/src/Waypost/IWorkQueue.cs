@@ -31,8 +31,12 @@ public interface IDeadLetters
 
     /// <summary>Delete dead letters for ever; gives how many. The inbox forgets that they ever
     /// arrived.</summary>
+    /// <param name="filter">Which; null: all.</param>
+    /// <param name="limit">At most so many.</param>
+    /// <param name="by">Who asked for it, for the audit.</param>
+    /// <param name="cancellationToken">Looked at before the call.</param>
     Task<long> PurgeDeadLettersAsync(
-        DeadLetterFilter? filter = null, long limit = long.MaxValue,
+        DeadLetterFilter? filter = null, long limit = long.MaxValue, string? by = null,
         CancellationToken cancellationToken = default);
 
     /// <summary>Delete what was finished with success (or cancelled) this long ago or earlier, in small
@@ -102,6 +106,34 @@ public interface IWorkQueue<TMessage> : IDeadLetters where TMessage : OutboxMess
 
     /// <summary>Recover every expired lease, and fail expired messages; gives how many changed.</summary>
     Task<long> ReapExpiredAsync(CancellationToken cancellationToken = default);
+
+    /// <summary>Have all workers leave a topic alone until it is resumed. Handlers that run finish; what a
+    /// worker has not started goes back. False: it was paused already.</summary>
+    /// <param name="topic">The topic.</param>
+    /// <param name="by">Who says so, up to 255 characters; it is noted in the audit.</param>
+    /// <param name="transaction">The app's; null: one of its own.</param>
+    /// <param name="cancellationToken">Looked at before the call.</param>
+    Task<bool> PauseTopicAsync(
+        string topic, string? by = null, DbTransaction? transaction = null,
+        CancellationToken cancellationToken = default);
+
+    /// <summary>Let a topic go on. False: it was not paused.</summary>
+    Task<bool> ResumeTopicAsync(
+        string topic, string? by = null, DbTransaction? transaction = null,
+        CancellationToken cancellationToken = default);
+
+    /// <summary>The topics of this queue that are paused.</summary>
+    Task<IReadOnlyList<PausedTopic>> ListPausedTopicsAsync(CancellationToken cancellationToken = default);
+
+    /// <summary>Give a dead letter another payload, to replay it with. It stays dead, and all else stays as it
+    /// is; the old payload is not kept. False: there is no such dead letter, or another transaction is at
+    /// it.</summary>
+    /// <param name="id">The message's.</param>
+    /// <param name="payload">The new one.</param>
+    /// <param name="by">Who asked for it, up to 255 characters; it is noted in the audit.</param>
+    /// <param name="cancellationToken">Looked at before the call.</param>
+    Task<bool> EditDeadLetterAsync(
+        Guid id, string payload, string? by = null, CancellationToken cancellationToken = default);
 
     /// <summary>Count by topic. Without <paramref name="finished"/>, done and failed messages are
     /// left out: they are counted row by row.</summary>

@@ -41,10 +41,12 @@ internal sealed class Inbox(StoreHandle store, string engine)
     public async Task<IReadOnlyList<InboxResult>> EnqueueManyAsync(
         IEnumerable<NewInboxMessage> messages, DbTransaction? transaction,
         CancellationToken cancellationToken) =>
-        transaction is null
-            ? await Own(() => Store.InboxEnqueue(messages), cancellationToken).ConfigureAwait(false)
-            : await OnApps(transaction, () => Store.InboxEnqueueOperation(messages),
-                           op => op.InboxResults(), cancellationToken).ConfigureAwait(false);
+        await Tracing.SendAsync<NewInboxMessage, IReadOnlyList<InboxResult>>(
+            WaypostQueue.Inbox, messages, message => message.Message, async messages => transaction is null
+                ? await Own(() => Store.InboxEnqueue(messages), cancellationToken).ConfigureAwait(false)
+                : await OnApps(transaction, () => Store.InboxEnqueueOperation(messages),
+                               op => op.InboxResults(), cancellationToken).ConfigureAwait(false))
+            .ConfigureAwait(false);
 
     // ---- once -------------------------------------------------------------------------------
 

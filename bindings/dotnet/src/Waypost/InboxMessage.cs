@@ -48,6 +48,8 @@ public sealed record NewInboxMessage(InboxKey Key, NewOutboxMessage Message);
 /// <summary>The state in which a message was found when it arrived.</summary>
 public enum InboxState
 {
+    /// <summary>Nothing is known: no call has told.</summary>
+    Unknown = wp_inbox_state.WP_INBOX_UNKNOWN,
     /// <summary>It was not known: it is the first time that it arrives.</summary>
     New = wp_inbox_state.WP_INBOX_NEW,
     /// <summary>It had arrived before, and nothing was made of it.</summary>

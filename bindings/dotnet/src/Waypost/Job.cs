@@ -119,6 +119,9 @@ public sealed record JobInfo(
     string Name, string Topic, string Payload, string? Cron, string? TimeZone, string? Registrar,
     bool IsEnabled, DateTimeOffset? NextDueUtc, LastJobRun? LastRun)
 {
+    /// <summary>Whether the program that registered it has it no more: it may have no handler.</summary>
+    public bool HasVanished { get; init; }
+
     /// <summary>What happens while another run is unfinished.</summary>
     public JobOverlap Overlap { get; init; }
 

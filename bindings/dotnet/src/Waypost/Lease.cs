@@ -119,6 +119,16 @@ public sealed class Lease : IAsyncDisposable, IDisposable
     public override string ToString() => $"{Name} {Fence}";
 }
 
+/// <summary>A lease or a semaphore in a list, also one that nobody holds.</summary>
+/// <param name="Name">Its name.</param>
+/// <param name="Owner">Who holds the lease, or held it last; null: nobody, or it is a semaphore.</param>
+/// <param name="UntilUtc">Until when it is held, or was; of a semaphore the first of its holders. Null: it has
+/// none.</param>
+/// <param name="Limit">How many may hold it: 1, or the semaphore's limit.</param>
+/// <param name="Holders">How many hold it.</param>
+public sealed record ListedLease(
+    string Name, string? Owner, DateTimeOffset? UntilUtc, long Limit, long Holders);
+
 /// <summary>What a call about a lease found or did.</summary>
 /// <param name="Granted">The call acquired or renewed it; false: it was refused, or only asked.</param>
 /// <param name="Fence">The number of the acquisition; 0: of a semaphore that was not granted.</param>

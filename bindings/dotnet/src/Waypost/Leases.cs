@@ -150,6 +150,12 @@ internal sealed class Leases(StoreHandle store, string engine, wp_lease_kind kin
                 transaction, engine, store.SemaphoreSetLimitOperation(name, limit),
                 _ => true, cancellationToken);
 
+    public Task<Page<ListedLease>> ListAsync(
+        Page<ListedLease>? after, int limit, CancellationToken cancellationToken) =>
+        Task.Run(() => Page<ListedLease>.Read<LeasesHandle>(
+                after, place => store.Leases(kind, place, limit), list => list.Entries()),
+            cancellationToken);
+
     public Task<long> CleanupAsync(TimeSpan keep, CancellationToken cancellationToken) =>
         Task.Run(() => store.LeaseCleanup(Times.ToMs(keep)), cancellationToken);
 

@@ -49,7 +49,8 @@ public sealed class NewOutboxMessage
     /// InvalidOperationException if it is over.</summary>
     public IReadOnlyCollection<Guid>? Joins { get; init; }
 
-    /// <summary>Carried to the handler; `traceparent` among them, for tracing.</summary>
+    /// <summary>Carried to the handler. The trace context of the current activity is added as `traceparent` and
+    /// `tracestate`, unless a `traceparent` is here.</summary>
     public IReadOnlyDictionary<string, string>? Headers { get; init; }
 }
 

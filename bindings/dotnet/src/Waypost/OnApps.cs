@@ -40,7 +40,7 @@ internal static class OnApps
                 DbCommand command = connection.CreateCommand();
                 await using (command.ConfigureAwait(false))
                 {
-                    Prepare(command, transaction, operation, style);
+                    Prepare(command, transaction, operation, style, engine);
                     await ExecuteAsync(command, operation, cancellationToken).ConfigureAwait(false);
                 }
             }
@@ -50,7 +50,7 @@ internal static class OnApps
 
     private static void Prepare(
         DbCommand command, DbTransaction? transaction, OperationHandle operation,
-        wp_paramstyle style)
+        wp_paramstyle style, string engine)
     {
         if (transaction is not null)
             command.Transaction = transaction;
@@ -64,9 +64,18 @@ internal static class OnApps
             if (style != wp_paramstyle.WP_PARAM_QMARK)
                 parameter.ParameterName = "@" + name;
             parameter.Value = value ?? DBNull.Value;
+            if (value is string text && SizedByType(style, engine))
+                parameter.Size = text.Length <= NVarCharMax ? NVarCharMax : -1;
             command.Parameters.Add(parameter);
         }
     }
+
+    private const int NVarCharMax = 4000;
+
+    /// <summary>SqlClient declares a text as NVARCHAR of its length, and the server keeps a plan for each length that it
+    /// has seen. ODBC's parameters are of the length that they have.</summary>
+    internal static bool SizedByType(wp_paramstyle style, string engine) =>
+        engine == "sqlserver" && style != wp_paramstyle.WP_PARAM_QMARK;
 
     private static async Task ExecuteAsync(
         DbCommand command, OperationHandle operation, CancellationToken cancellationToken)
@@ -80,12 +89,16 @@ internal static class OnApps
             await command.ExecuteReaderAsync(cancellationToken).ConfigureAwait(false);
         await using (reader.ConfigureAwait(false))
         {
-            while (await reader.ReadAsync(cancellationToken).ConfigureAwait(false))
+            do
             {
-                for (int column = 0; column < reader.FieldCount; column++)
-                    operation.Feed(reader.GetValue(column));
-                operation.EndRow();
-            }
+                while (await reader.ReadAsync(cancellationToken).ConfigureAwait(false))
+                {
+                    for (int column = 0; column < reader.FieldCount; column++)
+                        operation.Feed(reader.GetValue(column));
+                    operation.EndRow();
+                }
+            } // a procedure's error may come behind its rows
+            while (await reader.NextResultAsync(cancellationToken).ConfigureAwait(false));
         }
     }
 

@@ -30,17 +30,20 @@ internal sealed class Outbox(StoreHandle store, string engine)
     public async Task<IReadOnlyList<EnqueueResult>> EnqueueManyAsync(
         IEnumerable<NewOutboxMessage> messages, DbTransaction? transaction,
         CancellationToken cancellationToken) =>
-        transaction is null
-            ? await Own(() => Store.Enqueue(messages), cancellationToken).ConfigureAwait(false)
-            : await OnApps(transaction, () => Store.EnqueueOperation(messages), op => op.Results(),
-                           cancellationToken).ConfigureAwait(false);
+        await Tracing.SendAsync<NewOutboxMessage, IReadOnlyList<EnqueueResult>>(
+            WaypostQueue.Outbox, messages, message => message, async messages => transaction is null
+                ? await Own(() => Store.Enqueue(messages), cancellationToken).ConfigureAwait(false)
+                : await OnApps(transaction, () => Store.EnqueueOperation(messages), op => op.Results(),
+                               cancellationToken).ConfigureAwait(false)).ConfigureAwait(false);
 
     public async Task<IReadOnlyList<EnqueueResult>> EnqueueManyAsync(
         IEnumerable<NewOutboxMessage> messages, DbConnection connection,
         CancellationToken cancellationToken)
     {
         ArgumentNullException.ThrowIfNull(connection);
-        return await OnApps(connection, null, () => Store.EnqueueOperation(messages),
-                            op => op.Results(), cancellationToken).ConfigureAwait(false);
+        return await Tracing.SendAsync<NewOutboxMessage, IReadOnlyList<EnqueueResult>>(
+            WaypostQueue.Outbox, messages, message => message, async messages => await OnApps(
+                connection, null, () => Store.EnqueueOperation(messages), op => op.Results(),
+                cancellationToken).ConfigureAwait(false)).ConfigureAwait(false);
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 using System.Data.Common;
+using System.Diagnostics;
 using System.Text;
 using System.Text.Json;
 using Waypost.Interop;
@@ -96,6 +97,10 @@ public class OutboxMessage
     /// <summary>Of a job's run: the job's name; else null.</summary>
     public string? JobName { get; }
 
+    /// <summary>The trace context of whoever enqueued it, from the headers; none: the default.</summary>
+    public ActivityContext TraceContext =>
+        _headersJson is null ? default : MessageHandle.TraceOf(_headersJson);
+
     /// <summary>
     /// In a handler: acknowledge the message inside the app's transaction, so that the handler's
     /// writes and the acknowledgement commit together; then return. If the transaction does not
@@ -155,9 +160,30 @@ public sealed record OutboxMessageInfo(
 /// <param name="Failed">Dead letters.</param>
 /// <param name="OldestReadyAge">Of the oldest claimable message, since it was due.</param>
 /// <param name="LeaseExpired">Of those claimed, whose lease is over: nobody has reaped them yet.</param>
+/// <param name="Paused">Would be claimable, but their topic is paused: not in <c>Ready</c>.</param>
 public sealed record TopicStats(
     long Ready, long Scheduled, long InProgress, long Blocked, long Done, long Failed,
-    TimeSpan OldestReadyAge, long LeaseExpired = 0);
+    TimeSpan OldestReadyAge, long LeaseExpired = 0, long Paused = 0);
+
+/// <summary>A topic that workers leave alone until it is resumed.</summary>
+/// <param name="Topic">The topic.</param>
+/// <param name="SinceUtc">When it was paused.</param>
+/// <param name="By">By whom; null: nobody said.</param>
+public sealed record PausedTopic(string Topic, DateTimeOffset SinceUtc, string? By);
+
+/// <summary>What somebody changed by hand.</summary>
+/// <param name="Number">Later ones have higher numbers.</param>
+/// <param name="AtUtc">When.</param>
+/// <param name="By">Who did it; null: nobody said.</param>
+/// <param name="Action"><c>topic.pause</c>, <c>topic.resume</c>, <c>dead.replay</c>, <c>dead.purge</c>,
+/// <c>dead.edit</c>, <c>job.pause</c>, <c>job.resume</c>, <c>job.trigger</c>, or what a later version
+/// knows.</param>
+/// <param name="Queue">In which queue; null: in none.</param>
+/// <param name="Subject">To what: a topic, a job's name, a message's id; null: to several.</param>
+/// <param name="Detail">More, as a JSON object; null: there is none.</param>
+public sealed record AuditEntry(
+    long Number, DateTimeOffset AtUtc, string? By, string Action, WaypostQueue? Queue, string? Subject,
+    string? Detail);
 
 /// <summary>What a queue holds, by topic and in all. A snapshot.</summary>
 public sealed record OutboxStats(IReadOnlyDictionary<string, TopicStats> Topics, TopicStats Total);

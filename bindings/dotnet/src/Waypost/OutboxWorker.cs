@@ -136,9 +136,12 @@ public sealed partial class OutboxWorker : IAsyncDisposable, IDisposable
         _state = State.Running;
         Started[this] = true;
         OutboxWorker? before = Inside.Value;
+        Activity? activity = Activity.Current;
         Inside.Value = this; // in the context in which handlers will run
+        Activity.Current = null; // what started the worker did not cause their messages
         _context = ExecutionContext.Capture();
         Inside.Value = before;
+        Activity.Current = activity;
         AddThread("waypost-cancel", PassOnCancellations);
     }
 
@@ -257,6 +260,9 @@ public sealed partial class OutboxWorker : IAsyncDisposable, IDisposable
     private async Task<Outcome> HandleAsync(OutboxDelivery delivery)
     {
         Outcome outcome;
+        Exception? error = null;
+        long began = Tracing.Clock();
+        using Activity? activity = Tracing.StartProcess(delivery);
         try
         {
             Func<OutboxDelivery, CancellationToken, ValueTask<Outcome>>? handler =
@@ -267,8 +273,10 @@ public sealed partial class OutboxWorker : IAsyncDisposable, IDisposable
         }
         catch (Exception e)
         {
+            error = e;
             outcome = OutcomeOf(delivery, e);
         }
+        Tracing.End(activity, delivery, outcome, error, began);
         Finish(delivery, outcome);
         return outcome;
     }
@@ -386,7 +394,13 @@ public sealed partial class OutboxWorker : IAsyncDisposable, IDisposable
             var hurry = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
             using (cancellationToken.Register(() => hurry.TrySetResult()))
                 if (await Task.WhenAny(stop, hurry.Task).ConfigureAwait(false) != stop)
-                    return await StopOnThread(0).ConfigureAwait(false);
+                {
+                    // Either may have abandoned what runs; the other one ends soon then, unless the database hangs.
+                    long abandoned = await StopOnThread(0).ConfigureAwait(false);
+                    Task soon = Task.Delay(500, CancellationToken.None);
+                    return await Task.WhenAny(stop, soon).ConfigureAwait(false) == stop
+                        ? abandoned + await stop.ConfigureAwait(false) : abandoned;
+                }
         }
         return await stop.ConfigureAwait(false);
     }
@@ -478,6 +492,16 @@ public sealed partial class OutboxWorker : IAsyncDisposable, IDisposable
         CancellationToken cancellationToken = default) =>
         Task.Run(() => HealthHandle.Read(_core, scope, maxAge, limit), cancellationToken);
 
+    /// <summary>Read what it has done, and what its stores hold.</summary>
+    /// <param name="limit">How long to wait for databases; null: the option <c>health.timeout_ms</c>. What they
+    /// have not told by then is left out.</param>
+    /// <param name="cancellationToken">Ends the wait before it begins.</param>
+    public Task<WaypostMetrics> ReadMetricsAsync(
+        TimeSpan? limit = null, CancellationToken cancellationToken = default) =>
+        Task.Run(() => MetricsHandle.Read(_core, limit), cancellationToken);
+
+    internal WaypostMetrics ReadMetrics() => MetricsHandle.Read(_core, null);
+
     /// <summary>What it has done.</summary>
     public OutboxCounters Counters => new(_core.Counter);
 
@@ -551,6 +575,7 @@ public sealed partial class OutboxWorker : IAsyncDisposable, IDisposable
         Watch(delivery);
         ExecutionContext context = ExecutionContext.Capture()!;
         Inside.Value = this;
+        Activity.Current = null;
         try
         {
             return HandleAsync(delivery).GetAwaiter().GetResult().Kind;

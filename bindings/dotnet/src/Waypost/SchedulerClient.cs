@@ -31,10 +31,11 @@ internal sealed class SchedulerClient(StoreHandle store, string engine)
     public async Task<IReadOnlyList<EnqueueResult>> ScheduleTimersAsync(
         IEnumerable<NewOutboxMessage> timers, DbTransaction? transaction,
         CancellationToken cancellationToken) =>
-        transaction is null
-            ? await Own(() => Store.TimerSchedule(timers), cancellationToken).ConfigureAwait(false)
-            : await OnApps(transaction, () => Store.TimerScheduleOperation(timers), op => op.Results(),
-                           cancellationToken).ConfigureAwait(false);
+        await Tracing.SendAsync<NewOutboxMessage, IReadOnlyList<EnqueueResult>>(
+            WaypostQueue.Timer, timers, timer => timer, async timers => transaction is null
+                ? await Own(() => Store.TimerSchedule(timers), cancellationToken).ConfigureAwait(false)
+                : await OnApps(transaction, () => Store.TimerScheduleOperation(timers), op => op.Results(),
+                               cancellationToken).ConfigureAwait(false)).ConfigureAwait(false);
 
     public Task<bool> CancelTimerAsync(
         Guid timerId, DbTransaction? transaction, CancellationToken cancellationToken) =>
@@ -131,6 +132,10 @@ internal sealed class SchedulerClient(StoreHandle store, string engine)
     public async Task<JobInfo> GetJobAsync(string jobName, CancellationToken cancellationToken) =>
         await FindJobAsync(jobName, cancellationToken).ConfigureAwait(false)
         ?? throw new NotFoundException($"there is no job {jobName}", default);
+
+    public Task<JobInfo> GetJobAsync(
+        string jobName, DbTransaction transaction, CancellationToken cancellationToken) =>
+        OnApps(transaction, () => Store.JobGetOperation(jobName), op => op.ResultJob(), cancellationToken);
 
     public async Task<IReadOnlyList<JobInfo>> ListJobsAsync(
         string? after, int limit, CancellationToken cancellationToken) =>

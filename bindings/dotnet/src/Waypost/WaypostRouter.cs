@@ -20,8 +20,6 @@ public sealed class WaypostRouter : IOutboxRouter, IInboxRouter, IDisposable
     private readonly ManualClock? _clock;
     private readonly RouterHandle _handle;
     private readonly ConcurrentDictionary<string, WaypostStore> _open = new(StringComparer.Ordinal);
-    private readonly object _gate = new();
-    private volatile string[] _ids = [];
 
     /// <summary>A router without stores.</summary>
     /// <param name="options">Options of its workers; each store has its own.</param>
@@ -45,14 +43,9 @@ public sealed class WaypostRouter : IOutboxRouter, IInboxRouter, IDisposable
         {
             foreach (WaypostOptions store in stores)
                 configs.Add(store.Build(null, _logger, _clock));
-            string[] ids = [.. configs.Select(config => config.Get("store.id"))];
-            lock (_gate)
-            {
-                _handle.Set(configs);
-                _ids = ids;
-            }
+            _handle.Set(configs);
             // Those that are gone end with the last one who uses them.
-            foreach (string id in _open.Keys.Except(ids))
+            foreach (string id in _open.Keys.Except(_handle.Ids()))
                 _open.TryRemove(id, out _);
         }
         finally
@@ -62,7 +55,7 @@ public sealed class WaypostRouter : IOutboxRouter, IInboxRouter, IDisposable
     }
 
     /// <summary>The ids of the stores that it has.</summary>
-    public IReadOnlyList<string> StoreIds => _ids;
+    public IReadOnlyList<string> StoreIds => _handle.Ids();
 
     /// <summary>How many stores it has.</summary>
     public int Count => _handle.Count;

@@ -54,6 +54,16 @@ public sealed class WaypostStore : IDisposable
         return new WaypostStore(options, logger, clock);
     }
 
+    /// <summary>Read what the store holds, and what this process has counted of its inbox and its leases.</summary>
+    /// <param name="limit">How long to wait for the database; null: the option <c>health.timeout_ms</c>. What it
+    /// has not told by then is left out.</param>
+    /// <param name="cancellationToken">Ends the wait before it begins.</param>
+    public Task<WaypostMetrics> ReadMetricsAsync(
+        TimeSpan? limit = null, CancellationToken cancellationToken = default) =>
+        Task.Run(() => MetricsHandle.Read(Handle, limit), cancellationToken);
+
+    internal WaypostMetrics ReadMetrics() => MetricsHandle.Read(Handle, null);
+
     /// <summary>Tell whether the store does its work. One that cannot be reached is unhealthy, no exception.</summary>
     /// <param name="scope">What of the work counts.</param>
     /// <param name="maxAge">For how long a message may be ready, or a job due; zero: for ever; null: the
@@ -65,6 +75,17 @@ public sealed class WaypostStore : IDisposable
         HealthScope scope = HealthScope.All, TimeSpan? maxAge = null, TimeSpan? limit = null,
         CancellationToken cancellationToken = default) =>
         Task.Run(() => HealthHandle.Read(_handle, scope, maxAge, limit), cancellationToken);
+
+    /// <summary>List what was changed by hand, and by whom, the latest first: topics paused and resumed, dead
+    /// letters replayed, purged and edited, jobs disabled, enabled and triggered.</summary>
+    /// <param name="before">The page before this one; null: the first.</param>
+    /// <param name="limit">The length of a page, 1 to 10,000.</param>
+    /// <param name="cancellationToken">Looked at before the call.</param>
+    public Task<Page<AuditEntry>> ListAuditAsync(
+        Page<AuditEntry>? before = null, int limit = 100, CancellationToken cancellationToken = default) =>
+        Task.Run(() => Page<AuditEntry>.Read<AuditHandle>(
+                before, place => Handle.Audit(place, limit), page => page.Entries()),
+            cancellationToken);
 
     /// <summary>Open the store at a URL, such as <c>sqlite:app.db</c>.</summary>
     public static WaypostStore Open(string url, bool deploy = false, ILogger? logger = null) =>

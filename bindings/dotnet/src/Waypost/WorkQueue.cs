@@ -18,7 +18,7 @@ internal class WorkQueue<TMessage>(StoreHandle store, string engine, wp_source q
         string[]? names = topics?.ToArray();
         return await Own(
             () => Array.ConvertAll(
-                Store.Claim(Queue, ownerToken, names, batchSize, Times.ToMs(lease)),
+                Store.Claim(Queue, Given(ownerToken), names, batchSize, Times.ToMs(lease)),
                 message => (TMessage)message),
             cancellationToken).ConfigureAwait(false);
     }
@@ -93,9 +93,42 @@ internal class WorkQueue<TMessage>(StoreHandle store, string engine, wp_source q
         wpn_finishing how, Guid ownerToken, Claimed claimed, CancellationToken cancellationToken,
         string? text = null, long ms = 0, DbTransaction? transaction = null) =>
         transaction is null
-            ? Own(() => Store.Finish(Queue, how, ownerToken, claimed, text, ms), cancellationToken)
-            : OnApps(transaction, () => Store.FinishOperation(Queue, how, ownerToken, claimed, text, ms),
+            ? Own(() => Store.Finish(Queue, how, Given(ownerToken), claimed, text, ms), cancellationToken)
+            : OnApps(transaction, () => Store.FinishOperation(Queue, how, Given(ownerToken), claimed, text, ms),
                      op => op.ResultCount, cancellationToken);
+
+    /// <summary>The core would call it "owner".</summary>
+    private static Guid Given(Guid ownerToken) => ownerToken != Guid.Empty
+        ? ownerToken
+        : throw new ArgumentException("ownerToken is empty: make one by WaypostStore.NewId()", nameof(ownerToken));
+
+    // ---- pausing ----------------------------------------------------------------------------
+
+    public Task<bool> PauseTopicAsync(
+        string topic, string? by, DbTransaction? transaction, CancellationToken cancellationToken) =>
+        Pause(false, topic, by, transaction, cancellationToken);
+
+    public Task<bool> ResumeTopicAsync(
+        string topic, string? by, DbTransaction? transaction, CancellationToken cancellationToken) =>
+        Pause(true, topic, by, transaction, cancellationToken);
+
+    private Task<bool> Pause(
+        bool resumes, string topic, string? by, DbTransaction? transaction,
+        CancellationToken cancellationToken) =>
+        transaction is null
+            ? Own(() => Store.TopicPause(Queue, resumes, topic, by), cancellationToken)
+            : OnApps(transaction, () => Store.TopicPauseOperation(Queue, resumes, topic, by),
+                     op => op.ResultCount > 0, cancellationToken);
+
+    public async Task<IReadOnlyList<PausedTopic>> ListPausedTopicsAsync(
+        CancellationToken cancellationToken) =>
+        await Own(() => Store.PausedTopics(Queue), cancellationToken).ConfigureAwait(false);
+
+    // ---- dead letters -----------------------------------------------------------------------
+
+    public Task<bool> EditDeadLetterAsync(
+        Guid id, string payload, string? by, CancellationToken cancellationToken) =>
+        Own(() => Store.DeadEdit(Queue, id, payload, by), cancellationToken);
 
     // ---- looking ----------------------------------------------------------------------------
 

@@ -4,6 +4,18 @@ using Microsoft.Extensions.Logging.Abstractions;
 using Waypost;
 
 WaypostStore store = WaypostStore.Open(args[0], logger: NullLogger.Instance);
+if (args[1] == "killed in runs")
+{
+    OutboxWorker held = store.CreateWorker(
+        new OutboxWorkerOptions { JobLease = TimeSpan.FromSeconds(1), Concurrency = 2 });
+    held.Handle("k", async (run, _) =>
+    {
+        Console.WriteLine(run.Id);
+        await Task.Delay(Timeout.Infinite, CancellationToken.None);
+    }, queue: WaypostQueue.Job);
+    held.Start();
+    await Task.Delay(Timeout.Infinite);
+}
 OutboxWorker worker = store.CreateWorker();
 using var started = new SemaphoreSlim(0);
 worker.Handle("a", (_, _) =>

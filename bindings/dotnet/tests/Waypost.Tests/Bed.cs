@@ -2,18 +2,22 @@
 using System.Collections.Concurrent;
 using System.Data.Common;
 using System.Diagnostics;
+using System.Globalization;
 using System.Runtime.CompilerServices;
 using Microsoft.Data.Sqlite;
 using Microsoft.Extensions.Logging;
+using MySqlConnector;
 using Npgsql;
 
 namespace Waypost.Tests;
 
 /// <summary>What differs between engines, in one place.</summary>
-public abstract class Engine
+public abstract partial class Engine
 {
     public static readonly Engine Sqlite = new SqliteEngine();
     public static readonly Engine PostgreSql = new PostgreSqlEngine();
+    public static readonly Engine MariaDb = new MariaDbEngine();
+    public static readonly Engine SqlServer = new SqlServerEngine();
 
     /// <summary>A fresh database: its URL.</summary>
     public abstract string NewUrl(string folder);
@@ -25,6 +29,11 @@ public abstract class Engine
     public abstract DbConnection Connect(WaypostStore store);
 
     public abstract string CreateOrders { get; }
+
+    public virtual string Begin => "BEGIN";
+
+    /// <summary>What else stores on this engine's databases are opened with.</summary>
+    public virtual void Configure(WaypostOptions options) { }
 
     private sealed class SqliteEngine : Engine
     {
@@ -103,8 +112,108 @@ public abstract class Engine
             "CREATE TABLE orders (id bigserial PRIMARY KEY, name text)";
     }
 
+    private sealed class MariaDbEngine : Engine
+    {
+        private const string Tables = "information_schema.tables WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'";
+
+        /// <summary>Of what a deployment makes, so that a test which changed it is noticed.</summary>
+        private const string Fingerprint =
+            "SELECT CAST((SELECT COALESCE(SUM(CRC32(CONCAT(table_name, '.', column_name, column_type))), 0)"
+            + " FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name <> 'orders')"
+            + " + (SELECT COUNT(*) FROM mysql.proc WHERE db = DATABASE())" // by its key, not those of all databases
+            + " + (SELECT COUNT(*) FROM information_schema.triggers WHERE trigger_schema = DATABASE()) AS SIGNED)";
+
+        /// <summary>The server that tools/with_servers.sh has started: what unixODBC connects with.</summary>
+        private static string Server =>
+            Environment.GetEnvironmentVariable("WAYPOST_TEST_MARIADB")
+            ?? throw new InvalidOperationException("WAYPOST_TEST_MARIADB names no server");
+
+        /// <summary>Databases whose tables were made, which takes long: they are emptied and used again.</summary>
+        private static readonly ConcurrentBag<string> Idle = [];
+        private static readonly ConcurrentDictionary<string, long> Deployed = new();
+
+        public static string ConnectionString(string url)
+        {
+            var given = url["odbc:".Length..].Split(';').Select(part => part.Split('=', 2)).ToDictionary(part => part[0], part => part[1]);
+            return new MySqlConnectionStringBuilder
+            {
+                Server = given["Server"],
+                Port = uint.Parse(given["Port"], CultureInfo.InvariantCulture),
+                UserID = given["Uid"],
+                Database = given.GetValueOrDefault("Database", ""),
+                Pooling = false,
+            }.ConnectionString;
+        }
+
+        private static MySqlConnection Open(string url)
+        {
+            var connection = new MySqlConnection(ConnectionString(url));
+            connection.Open();
+            return connection;
+        }
+
+        private static List<string> Column(MySqlConnection connection, string sql)
+        {
+            using MySqlCommand command = connection.CreateCommand();
+            command.CommandText = sql;
+            using MySqlDataReader reader = command.ExecuteReader();
+            var values = new List<string>();
+            while (reader.Read())
+                values.Add(Convert.ToString(reader.GetValue(0), CultureInfo.InvariantCulture)!);
+            return values;
+        }
+
+        public override string NewUrl(string folder)
+        {
+            if (Idle.TryTake(out string? url))
+                return url;
+            string name = $"net_{Guid.NewGuid():N}";
+            using MySqlConnection connection = Open(Server);
+            Bed.Execute(connection, $"CREATE DATABASE {name} CHARACTER SET utf8mb4");
+            return $"{Server};Database={name}";
+        }
+
+        public override void Drop(string url)
+        {
+            for (int tries = 1; ; tries++)
+            {
+                try
+                {
+                    TidyUp(url);
+                    return;
+                }
+                catch (MySqlException lost) when (lost.InnerException is IOException && tries < 5)
+                {
+                    // Seen once in some thousand tests while others made and dropped databases: the server hangs up.
+                    Console.Error.WriteLine($"MariaDB hung up: {lost.Message}");
+                }
+            }
+        }
+
+        private static void TidyUp(string url)
+        {
+            using MySqlConnection connection = Open(url);
+            long now = long.Parse(Column(connection, Fingerprint)[0], CultureInfo.InvariantCulture);
+            if (Deployed.GetOrAdd(url, now) != now)
+            {
+                Bed.Execute(connection, $"DROP DATABASE IF EXISTS {connection.Database}");
+                return;
+            }
+            foreach (string table in Column(connection, $"SELECT table_name FROM {Tables} AND table_name NOT LIKE '%migration'"))
+                Bed.Execute(connection, table == "orders" ? "DROP TABLE IF EXISTS orders" : $"DELETE FROM `{table}`");
+            Idle.Add(url);
+        }
+
+        public override DbConnection Connect(WaypostStore store) => Open($"odbc:{store.Location}");
+
+        public override string CreateOrders => "CREATE TABLE orders (id BIGINT AUTO_INCREMENT PRIMARY KEY, name TEXT)";
+    }
+
     /// <summary>The app's connection string for a store's database.</summary>
     public static string PostgreSqlConnectionString(string url) => PostgreSqlEngine.ConnectionString(url);
+
+    /// <summary>The app's connection string for a store's database.</summary>
+    public static string MariaDbConnectionString(string url) => MariaDbEngine.ConnectionString(url);
 
     [ModuleInitializer]
     internal static void UseOneSqlite() => WaypostSqlite.UseSystemLibrary();
@@ -116,7 +225,7 @@ public sealed class Bed : IDisposable
     public static readonly DateTimeOffset Now = new(2026, 3, 1, 12, 0, 0, TimeSpan.Zero);
     public static readonly TimeSpan Second = TimeSpan.FromSeconds(1);
     /// <summary>How long a condition may take before the test fails.</summary>
-    public static readonly TimeSpan Patience = TimeSpan.FromSeconds(60);
+    public static readonly TimeSpan Patience = TimeSpan.FromSeconds(180);
 
     private readonly string _folder = Directory.CreateTempSubdirectory("waypost-").FullName;
     private readonly List<IDisposable> _opened = [];
@@ -141,6 +250,7 @@ public sealed class Bed : IDisposable
         Action<WaypostOptions>? configure = null, ILogger? logger = null, ManualClock? clock = null)
     {
         var options = new WaypostOptions { Url = Url };
+        Engine.Configure(options);
         configure?.Invoke(options);
         return Keep(WaypostStore.Open(options, logger ?? Quiet.Instance, clock ?? Clock));
     }
@@ -149,6 +259,7 @@ public sealed class Bed : IDisposable
     public WaypostStore Live(Action<OutboxWorkerOptions>? configure = null, ILogger? logger = null)
     {
         var options = new WaypostOptions { Url = Url };
+        Engine.Configure(options);
         options.Worker.PollMin = TimeSpan.FromMilliseconds(10);
         options.Worker.PollMax = TimeSpan.FromMilliseconds(50);
         options.Worker.BackoffBase = options.Worker.BackoffMax = TimeSpan.FromSeconds(1000);

@@ -4,9 +4,11 @@ using System.Data;
 using System.Data.Common;
 using System.Data.Odbc;
 using System.Diagnostics.CodeAnalysis;
+using Microsoft.Data.SqlClient;
 using Microsoft.Data.Sqlite;
 using Microsoft.EntityFrameworkCore;
 using Microsoft.EntityFrameworkCore.Storage;
+using MySqlConnector;
 using Npgsql;
 
 namespace Waypost.Tests;
@@ -163,7 +165,7 @@ public abstract class ConnectionTests(Engine engine) : IDisposable
         DbConnection connection = Bed.Connect();
         await Outbox.EnqueueAsync(new NewOutboxMessage("auto", "1"), connection);
         Assert.Equal(["auto"], await Bed.TopicsAsync());
-        Bed.Execute(connection, "BEGIN");
+        Bed.Execute(connection, Bed.Engine.Begin);
         await Outbox.EnqueueManyAsync([new("begun", "1")], connection);
         Bed.Execute(connection, "ROLLBACK");
         Assert.Equal(["auto"], await Bed.TopicsAsync());
@@ -290,6 +292,188 @@ public sealed class PostgreSqlConnectionTests() : ConnectionTests(Engine.Postgre
         await transaction.RollbackAsync();
         await blocking.CommitAsync();
         Assert.Equal(["1"], await Bed.ClaimPayloadsAsync());
+    }
+}
+
+[Trait("Engine", "mariadb")]
+public sealed class MariaDbConnectionTests() : ConnectionTests(Engine.MariaDb)
+{
+    /// <summary>Providers' own ways with ids and small numbers do not matter.</summary>
+    private MySqlConnection Connect(string more)
+    {
+        var connection = Bed.Keep(new MySqlConnection(Engine.MariaDbConnectionString(Bed.Url) + more));
+        connection.Open();
+        return connection;
+    }
+
+    // proves: OBX-001, OBX-003, BND-002
+    [Theory]
+    [InlineData("", IsolationLevel.ReadCommitted, true)]
+    [InlineData("", IsolationLevel.RepeatableRead, true)]
+    [InlineData("", IsolationLevel.Serializable, true)]
+    [InlineData("", IsolationLevel.RepeatableRead, false)]
+    [InlineData(";GuidFormat=Binary16;TreatTinyAsBoolean=false", IsolationLevel.RepeatableRead, true)]
+    [InlineData(";GuidFormat=None;Allow User Variables=true", IsolationLevel.RepeatableRead, true)]
+    [InlineData(";IgnorePrepare=false;UseCompression=true", IsolationLevel.RepeatableRead, true)]
+    public Task Messages_belong_to_the_transaction_of_mysqlconnector(string more, IsolationLevel isolation, bool commit) =>
+        WriteAsync(Connect(more), isolation, commit);
+
+    // proves: BND-002
+    [Theory]
+    [InlineData("", IsolationLevel.ReadCommitted, true)]
+    [InlineData("", IsolationLevel.RepeatableRead, false)]
+    [InlineData(";GuidFormat=Binary16;TreatTinyAsBoolean=false", IsolationLevel.RepeatableRead, true)]
+    [InlineData(";GuidFormat=None", IsolationLevel.Serializable, true)]
+    public Task All_that_joins_a_transaction_belongs_to_it_on_mysqlconnector(string more, IsolationLevel isolation, bool commit) =>
+        JoinWithAllAsync(Connect(more), isolation, commit);
+
+    private OdbcConnection ConnectByOdbc()
+    {
+        var connection = Bed.Keep(new OdbcConnection(Bed.Url["odbc:".Length..] + ";CHARSET=utf8mb4"));
+        connection.Open();
+        return connection;
+    }
+
+    // proves: OBX-001, OBX-003, BND-002
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public Task Messages_belong_to_the_transaction_of_odbc(bool commit) =>
+        WriteAsync(ConnectByOdbc(), IsolationLevel.ReadCommitted, commit);
+
+    // proves: BND-002
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public Task All_that_joins_a_transaction_belongs_to_it_on_odbc(bool commit) =>
+        JoinWithAllAsync(ConnectByOdbc(), IsolationLevel.ReadCommitted, commit);
+
+    [Fact]
+    public async Task Error_of_the_statement_is_mysqlconnectors()
+    {
+        DbConnection connection = Bed.Connect();
+        await using DbTransaction transaction = await connection.BeginTransactionAsync();
+        await Outbox.EnqueueAsync("a", "1", transaction);
+        await Assert.ThrowsAsync<MySqlException>(async () => Bed.Execute(connection, "SELECT * FROM missing", transaction));
+        await Outbox.EnqueueAsync("b", "2", transaction);
+        await transaction.CommitAsync();
+        Assert.Equal(["a", "b"], await Bed.TopicsAsync());
+    }
+}
+
+[Trait("Engine", "sqlserver")]
+public sealed class SqlServerConnectionTests() : ConnectionTests(Engine.SqlServer)
+{
+    private SqlConnection Connect(string more = "")
+    {
+        var connection = Bed.Keep(new SqlConnection(Engine.SqlServerConnectionString(Bed.Url) + more));
+        connection.Open();
+        return connection;
+    }
+
+    // proves: OBX-001, OBX-003, BND-002
+    [Theory]
+    [InlineData("", IsolationLevel.Unspecified, true)]
+    [InlineData("", IsolationLevel.ReadCommitted, false)]
+    [InlineData("", IsolationLevel.Snapshot, true)]
+    [InlineData(";MultipleActiveResultSets=true", IsolationLevel.ReadCommitted, true)]
+    public Task Messages_belong_to_the_transaction_of_sqlclient(string more, IsolationLevel isolation, bool commit) =>
+        WriteAsync(Connect(more), isolation, commit);
+
+    // proves: BND-002
+    [Theory]
+    [InlineData(IsolationLevel.ReadCommitted, true)]
+    [InlineData(IsolationLevel.ReadCommitted, false)]
+    public Task All_that_joins_a_transaction_belongs_to_it_on_sqlclient(IsolationLevel isolation, bool commit) =>
+        JoinWithAllAsync(Connect(), isolation, commit);
+
+    private OdbcConnection ConnectByOdbc()
+    {
+        var connection = Bed.Keep(new OdbcConnection(Bed.Url["odbc:".Length..]) { ConnectionTimeout = 120 });
+        connection.Open();
+        return connection;
+    }
+
+    // proves: OBX-001, OBX-003, BND-002
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public Task Messages_belong_to_the_transaction_of_odbc(bool commit) =>
+        WriteAsync(ConnectByOdbc(), IsolationLevel.ReadCommitted, commit);
+
+    // proves: BND-002
+    [Fact]
+    public Task All_that_joins_a_transaction_belongs_to_it_on_odbc() =>
+        JoinWithAllAsync(ConnectByOdbc(), IsolationLevel.ReadCommitted, true);
+
+    // proves: OBX-001, OBX-003, BND-002
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public Task Entity_framework_saves_rows_and_messages_together_on_sqlclient(bool commit) =>
+        WriteWithEntityFrameworkAsync(
+            options => options.UseSqlServer(Engine.SqlServerConnectionString(Bed.Url)), commit);
+
+    [Theory]
+    [InlineData(false, 3999)]
+    [InlineData(false, 4000)]
+    [InlineData(false, 4001)]
+    [InlineData(false, 100_000)]
+    [InlineData(true, 4001)]
+    [InlineData(true, 100_000)]
+    public async Task Texts_of_every_length_come_whole(bool odbc, int length)
+    {
+        string text = new string('\u00e4', length - 3) + "\U0001f600 ";
+        DbConnection connection = odbc ? ConnectByOdbc() : Connect();
+        await using (DbTransaction transaction = await connection.BeginTransactionAsync())
+        {
+            await Outbox.EnqueueAsync(new NewOutboxMessage("a", text) { UniqueKey = "k" }, transaction);
+            await transaction.CommitAsync();
+        }
+        Assert.Equal([text], await Bed.ClaimPayloadsAsync());
+    }
+
+    /// <summary>What an app's XACT_ABORT makes of an error is said, and nothing is enqueued outside.</summary>
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task Error_of_the_statement_is_sqlclients_and_ends_the_transaction_where_the_app_says_so(bool abort)
+    {
+        SqlConnection connection = Connect();
+        if (abort)
+            Bed.Execute(connection, "SET XACT_ABORT ON");
+        await using DbTransaction transaction = await connection.BeginTransactionAsync();
+        await Outbox.EnqueueAsync("a", "1", transaction);
+        await Assert.ThrowsAsync<SqlException>(async () => Bed.Execute(connection, "SELECT 1 / 0", transaction));
+        if (abort)
+        {
+            var error = await Assert.ThrowsAsync<InvalidOperationException>(() => Outbox.EnqueueAsync("b", "2", transaction));
+            Assert.Contains("the transaction is over", error.Message);
+            Assert.Equal(0, await Bed.CountAsync());
+            return;
+        }
+        await Outbox.EnqueueAsync("b", "2", transaction);
+        await transaction.CommitAsync();
+        Assert.Equal(["a", "b"], await Bed.TopicsAsync());
+    }
+
+    /// <summary>What the app has set for its session is as it was.</summary>
+    [Fact]
+    public async Task Settings_of_the_session_stay_the_apps()
+    {
+        const string Settings = "SELECT CONCAT(@@OPTIONS, ' ', @@LOCK_TIMEOUT, ' ', @@TRANCOUNT)";
+        SqlConnection connection = Connect();
+        Bed.Execute(connection, "SET XACT_ABORT ON; SET NOCOUNT OFF; SET LOCK_TIMEOUT 1234; SET ARITHABORT OFF");
+        await using SqlCommand command = connection.CreateCommand();
+        await using var transaction = (SqlTransaction)await connection.BeginTransactionAsync();
+        command.Transaction = transaction;
+        command.CommandText = Settings;
+        object? before = await command.ExecuteScalarAsync();
+        await EnqueueAllAsync(transaction);
+        Assert.True((await Bed.Store.Inbox.ProcessOnceAsync(new("1", "src"), transaction)).Proceed);
+        Assert.Equal(before, await command.ExecuteScalarAsync());
+        await transaction.RollbackAsync();
+        Assert.Equal(0, await Bed.CountAsync());
     }
 }
 

@@ -236,3 +236,9 @@ public sealed class DeadLettersOnSqlite() : DeadLetterTests(Engine.Sqlite);
 
 [Trait("Engine", "postgresql")]
 public sealed class DeadLettersOnPostgreSql() : DeadLetterTests(Engine.PostgreSql);
+
+[Trait("Engine", "mariadb")]
+public sealed class DeadLettersOnMariaDb() : DeadLetterTests(Engine.MariaDb);
+
+[Trait("Engine", "sqlserver")]
+public sealed class DeadLettersOnSqlServer() : DeadLetterTests(Engine.SqlServer);

@@ -96,3 +96,9 @@ public sealed class HealthOnSqlite() : HealthTests(Engine.Sqlite);
 
 [Trait("Engine", "postgresql")]
 public sealed class HealthOnPostgreSql() : HealthTests(Engine.PostgreSql);
+
+[Trait("Engine", "mariadb")]
+public sealed class HealthOnMariaDb() : HealthTests(Engine.MariaDb);
+
+[Trait("Engine", "sqlserver")]
+public sealed class HealthOnSqlServer() : HealthTests(Engine.SqlServer);

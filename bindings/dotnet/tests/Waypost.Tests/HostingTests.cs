@@ -274,6 +274,59 @@ public sealed class HostingTests : IDisposable
         await host.StopAsync();
     }
 
+    private class Counting(string topic, ConcurrentQueue<string> seen) : IJobHandler, IDisposable
+    {
+        public string Topic { get; } = Seen(seen, topic);
+
+        public Task<string?> HandleAsync(OutboxDelivery run, CancellationToken cancellationToken)
+        {
+            seen.Enqueue($"{Topic} handles");
+            return Task.FromResult<string?>(null);
+        }
+
+        public void Dispose() => seen.Enqueue($"{Topic} ends");
+
+        private static string Seen(ConcurrentQueue<string> seen, string topic)
+        {
+            seen.Enqueue($"{topic} is made");
+            return topic;
+        }
+    }
+
+    private sealed class CountingScoped(ConcurrentQueue<string> seen) : Counting("scoped", seen);
+
+    private sealed class CountingSingle(ConcurrentQueue<string> seen) : Counting("single", seen);
+
+    // proves: JOB-019, BND-004
+    [Fact]
+    public async Task Of_plain_services_only_the_one_that_a_run_is_for_is_made_and_ends_with_its_scope()
+    {
+        var seen = new ConcurrentQueue<string>();
+        using IHost host = Build(
+            _ => { },
+            more: builder => builder.Services.AddSingleton(seen)
+                .AddScoped<IJobHandler, CountingScoped>()
+                .AddTransient<IJobHandler>(provider =>
+                    new Counting("factory", provider.GetRequiredService<ConcurrentQueue<string>>()))
+                .AddSingleton<IJobHandler, CountingSingle>()
+                .AddSingleton<IJobHandler>(new Counting("instance", seen)));
+        await host.StartAsync();
+        ISchedulerClient scheduler = host.Services.GetRequiredService<ISchedulerClient>();
+        Assert.Equal(["factory ends", "factory is made", "instance is made", "scoped ends", "scoped is made", "single is made"],
+                     seen.Order(StringComparer.Ordinal));
+        foreach (string topic in new[] { "scoped", "factory", "single", "instance" })
+        {
+            seen.Clear();
+            await scheduler.CreateOrUpdateJobAsync(topic, topic, "@yearly");
+            Guid run = await scheduler.TriggerJobAsync(topic);
+            await Bed.UntilAsync(async () => (await scheduler.GetJobRunAsync(run)).Status == JobRunStatus.Succeeded);
+            Assert.Equal(
+                topic is "scoped" or "factory" ? [$"{topic} is made", $"{topic} handles", $"{topic} ends"] : [$"{topic} handles"],
+                seen);
+        }
+        await host.StopAsync();
+    }
+
     // proves: JOB-001, JOB-004
     [Fact]
     public async Task Jobs_that_the_program_has_no_more_are_switched_off_when_it_starts_again()
@@ -532,6 +585,21 @@ public sealed class HostingTests : IDisposable
         HealthReportEntry stale = await HealthOf(host, "waypost-scheduler");
         Assert.Equal((HealthStatus.Degraded, 1L), (stale.Status, stale.Data["leasesExpired"]));
         Assert.False(stale.Data.ContainsKey("ready"));
+    }
+
+    [Fact]
+    public async Task Health_without_a_store_says_what_is_missing()
+    {
+        HostApplicationBuilder builder = Host.CreateEmptyApplicationBuilder(null);
+        builder.Services.AddLogging();
+        builder.Services.AddHealthChecks().AddWaypost().AddWaypostScheduler();
+        using IHost host = builder.Build();
+        foreach (string name in new[] { "waypost", "waypost-scheduler" })
+        {
+            HealthReportEntry entry = await HealthOf(host, name);
+            Assert.Equal((HealthStatus.Unhealthy, "there is no store to look at: services.AddWaypost() is missing"),
+                         (entry.Status, entry.Description));
+        }
     }
 
     [Fact]

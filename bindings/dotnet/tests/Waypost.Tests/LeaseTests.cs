@@ -486,3 +486,9 @@ public sealed class LeasesOnSqlite() : LeaseTests(Engine.Sqlite);
 
 [Trait("Engine", "postgresql")]
 public sealed class LeasesOnPostgreSql() : LeaseTests(Engine.PostgreSql);
+
+[Trait("Engine", "mariadb")]
+public sealed class LeasesOnMariaDb() : LeaseTests(Engine.MariaDb);
+
+[Trait("Engine", "sqlserver")]
+public sealed class LeasesOnSqlServer() : LeaseTests(Engine.SqlServer);

@@ -747,4 +747,10 @@ namespace Waypost.Tests
 
     [Trait("Engine", "postgresql")]
     public sealed class OutboxOnPostgreSql() : OutboxTests(Engine.PostgreSql);
+
+    [Trait("Engine", "mariadb")]
+    public sealed class OutboxOnMariaDb() : OutboxTests(Engine.MariaDb);
+
+    [Trait("Engine", "sqlserver")]
+    public sealed class OutboxOnSqlServer() : OutboxTests(Engine.SqlServer);
 }

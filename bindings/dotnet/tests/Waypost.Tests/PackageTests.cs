@@ -211,4 +211,42 @@ public sealed class PackageTests : IDisposable
         if (how != "throw") // unstarted work went back at once
             Assert.True(total.InProgress <= 16, $"{total}");
     }
+
+    // proves: JOB-009, JOB-015
+    [Fact]
+    public async Task Runs_of_a_process_that_is_killed_are_retried_once_and_the_others_never()
+    {
+        string path = Path.Combine(_folder, "app.db");
+        using WaypostStore store = WaypostStore.Open($"sqlite:{path}", deploy: true, Quiet.Instance);
+        await store.Scheduler.CreateOrUpdateJobAsync(
+            new JobDefinition("k", "k") { Cron = "@yearly", Overlap = JobOverlap.Allow, MaxAttempts = 3 });
+        var runs = new HashSet<Guid>();
+        for (int n = 0; n < 4; n++)
+            runs.Add(await store.Scheduler.TriggerJobAsync("k"));
+        using Process process = Process.Start(new ProcessStartInfo(
+            "dotnet", [Built("EndsEarly", "EndsEarly.dll"), $"sqlite:{path}", "killed in runs"])
+        {
+            RedirectStandardOutput = true,
+        })!;
+        var begun = new HashSet<Guid>();
+        while (begun.Count < 2)
+            begun.Add(Guid.Parse((await process.StandardOutput.ReadLineAsync().WaitAsync(Bed.Patience))!));
+        process.Kill();
+        await process.WaitForExitAsync().WaitAsync(Bed.Patience);
+        var handled = new System.Collections.Concurrent.ConcurrentQueue<(Guid, long)>();
+        using OutboxWorker worker = store.CreateWorker(
+            new OutboxWorkerOptions { BackoffBase = TimeSpan.FromMilliseconds(1), Reap = TimeSpan.FromMilliseconds(100) });
+        worker.Handle("k", (run, _) =>
+        {
+            handled.Enqueue((run.Id, run.Attempt));
+            return Task.CompletedTask;
+        }, queue: WaypostQueue.Job);
+        worker.Start();
+        await Bed.UntilAsync(() => handled.Count == 4);
+        await worker.StopAsync(Bed.Patience);
+        Assert.Equal(runs.Select(id => (id, begun.Contains(id) ? 1L : 0L)).Order(), handled.Order());
+        foreach (Guid id in runs)
+            Assert.Equal((JobRunStatus.Succeeded, begun.Contains(id) ? 1 : 0),
+                         await store.Scheduler.GetJobRunAsync(id) is { } run ? (run.Status, run.Attempt) : default);
+    }
 }

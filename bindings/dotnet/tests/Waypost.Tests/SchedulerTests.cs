@@ -114,6 +114,7 @@ public abstract class TimerTests(Engine engine) : IDisposable
         foreach (Func<Task> call in new Func<Task>[] {
                      () => Scheduler.DeleteJobAsync("j", (DbTransaction)null!),
                      () => Scheduler.TriggerJobAsync("j", (DbTransaction)null!),
+                     () => Scheduler.GetJobAsync("j", (DbTransaction)null!),
                      () => Scheduler.RescheduleTimerAsync(WaypostStore.NewId(), Second, (DbTransaction)null!) })
             Assert.Equal("transaction", (await Assert.ThrowsAsync<ArgumentNullException>(call)).ParamName);
         Assert.Equal("j", (await Scheduler.GetJobAsync("j")).Name);
@@ -506,6 +507,7 @@ public abstract class JobTests(Engine engine) : IDisposable
                      jobs.Values.Where(job => job.IsEnabled).Select(job => job.Name).Order(StringComparer.Ordinal));
         Assert.Equal(("@daily", "app"), (jobs["changes"].Cron, jobs["changes"].Registrar));
         Assert.False(jobs["goes"].IsEnabled);
+        Assert.Equal((true, false), (jobs["goes"].HasVanished, jobs["stays"].HasVanished));
         await Assert.ThrowsAsync<ArgumentException>(() => Scheduler.RegisterJobsAsync("app", [Every("bad", "x")]));
         await Scheduler.RegisterJobsAsync("app", [Every("goes")]);
         Assert.True((await Scheduler.GetJobAsync("goes")).IsEnabled);
@@ -623,6 +625,25 @@ public abstract class JobTests(Engine engine) : IDisposable
         await Bed.UntilAsync(async () => await LastAsync("j") == JobRunStatus.TimedOut);
         await worker.StopAsync(Bed.Patience);
         Assert.Equal([CancelReason.Timeout], reasons);
+    }
+
+    // proves: JOB-011
+    [Fact]
+    public async Task Run_that_returns_after_its_timeout_has_timed_out_all_the_same()
+    {
+        OutboxWorker worker = Bed.Keep(Bed.Store.CreateWorker());
+        worker.Handle("t", async (run, token) =>
+        {
+            Bed.Clock.Advance(5 * Second);
+            await Task.Delay(Timeout.Infinite, token).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+        }, queue: WaypostQueue.Job);
+        await Scheduler.CreateOrUpdateJobAsync(
+            new JobDefinition("j", "t") { Cron = "@daily", Timeout = 5 * Second, MaxAttempts = 1 });
+        Guid id = await Scheduler.TriggerJobAsync("j");
+        worker.Start();
+        await Bed.UntilAsync(async () => await LastAsync("j") == JobRunStatus.TimedOut);
+        await worker.StopAsync(Bed.Patience);
+        Assert.StartsWith("timeout", (await Scheduler.GetJobRunAsync(id)).Error);
     }
 
     // scenario: RUN-007
@@ -789,6 +810,8 @@ public abstract class JobTests(Engine engine) : IDisposable
         {
             await Scheduler.CreateOrUpdateJobAsync(new JobDefinition("new", "t") { Cron = "@daily" }, transaction);
             await Scheduler.TriggerJobAsync("new", transaction);
+            Assert.Equal("@daily", (await Scheduler.GetJobAsync("new", transaction)).Cron);
+            await Assert.ThrowsAsync<NotFoundException>(() => Scheduler.GetJobAsync("other", transaction));
             Assert.Null(await Scheduler.FindJobAsync("new"));
         });
         Assert.Equal(commit, await Scheduler.FindJobAsync("new") is not null);
@@ -867,7 +890,19 @@ public sealed class TimersOnSqlite() : TimerTests(Engine.Sqlite);
 [Trait("Engine", "postgresql")]
 public sealed class TimersOnPostgreSql() : TimerTests(Engine.PostgreSql);
 
+[Trait("Engine", "mariadb")]
+public sealed class TimersOnMariaDb() : TimerTests(Engine.MariaDb);
+
+[Trait("Engine", "sqlserver")]
+public sealed class TimersOnSqlServer() : TimerTests(Engine.SqlServer);
+
 public sealed class JobsOnSqlite() : JobTests(Engine.Sqlite);
 
 [Trait("Engine", "postgresql")]
 public sealed class JobsOnPostgreSql() : JobTests(Engine.PostgreSql);
+
+[Trait("Engine", "mariadb")]
+public sealed class JobsOnMariaDb() : JobTests(Engine.MariaDb);
+
+[Trait("Engine", "sqlserver")]
+public sealed class JobsOnSqlServer() : JobTests(Engine.SqlServer);

@@ -162,7 +162,10 @@ public abstract class StoresTests : IDisposable
         Assert.Contains("none", Assert.Throws<InvalidOperationException>(
             () => _router.GetOutbox("none")).Message);
         Assert.ThrowsAny<ArgumentException>(() => _router.Set([_app, _app]));
+        Assert.Contains("store \"bad\"", Assert.ThrowsAny<WaypostException>(() => _router.Set(
+            [new WaypostOptions { Url = "sqlit:typo.db", StoreId = "bad" }])).Message);
         Assert.Equal(2, _router.Count);
+        Assert.Equal(["app", key.ToString()], _router.StoreIds);
     }
 
     private sealed class Found(params WaypostOptions[] stores) : IInboxDatabaseDiscovery

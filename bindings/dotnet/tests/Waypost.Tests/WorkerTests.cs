@@ -811,3 +811,9 @@ public sealed class WorkersOnSqlite() : WorkerTests(Engine.Sqlite);
 
 [Trait("Engine", "postgresql")]
 public sealed class WorkersOnPostgreSql() : WorkerTests(Engine.PostgreSql);
+
+[Trait("Engine", "mariadb")]
+public sealed class WorkersOnMariaDb() : WorkerTests(Engine.MariaDb);
+
+[Trait("Engine", "sqlserver")]
+public sealed class WorkersOnSqlServer() : WorkerTests(Engine.SqlServer);

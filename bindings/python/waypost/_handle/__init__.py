@@ -5,7 +5,7 @@ A handle is a cdata with a destructor. A call holds a reference to it while it r
 close in another thread waits for it. In a forked child, and while the interpreter ends, nothing is
 freed: what it stands for belongs to the parent, or is about to vanish anyway.
 """
-from waypost._handle import job, join, lease
+from waypost._handle import audit, job, join, lease
 from waypost._handle.base import (
     DEFERRED,
     DELAY_MS_MAX,
@@ -63,6 +63,7 @@ __all__ = [
     "Timers",
     "Value",
     "Worker",
+    "audit",
     "deploy",
     "describe_config",
     "job",

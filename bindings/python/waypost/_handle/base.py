@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import uuid
 from typing import Any, Optional, Union
@@ -43,7 +44,8 @@ def error_from(status: int, err: Any) -> errors.Error:
         return kind(text_of(lib.wp_status_name(status)))
     err[0] = NULL
     try:
-        made = kind(text_of(lib.wp_error_message(pointer)))
+        message = text_of(lib.wp_error_message(pointer))
+        made = kind(_of_python(message) if status in _ABOUT_ARGUMENTS else message)
         made.code = status
         made.sqlstate = text_of(lib.wp_error_sqlstate(pointer))
         made.native_code = lib.wp_error_native_code(pointer)
@@ -52,6 +54,16 @@ def error_from(status: int, err: Any) -> errors.Error:
         return made
     finally:
         lib.wp_error_free(pointer)
+
+
+_ABOUT_ARGUMENTS = (lib.WP_E_ARGUMENT, lib.WP_E_RANGE)
+_TIME = re.compile(r"^(\w+)_(ms|us) is (-?\d+)")
+_PARAMETERS = {"duration": "seconds"}  # what the core calls otherwise than we do
+
+
+def _of_python(message: str) -> str:
+    """A sentence about an argument of the core's, by the name that it has here: durations have no unit in theirs."""
+    return _TIME.sub(lambda found: f"{_PARAMETERS.get(found[1], found[1])} is {found[3]} {found[2]}", message)
 
 
 def call(function: Any, *arguments: Any) -> None:

@@ -118,6 +118,7 @@ def _info_of(info: Any) -> JobInfo:
         tz=optional_text(lib.wp_job_info_zone(info)),
         registrar=optional_text(lib.wp_job_info_registrar(info)),
         enabled=bool(lib.wp_job_info_enabled(info)),
+        vanished=bool(lib.wp_job_info_vanished(info)),
         next_due=optional_time(lib.wp_job_info_next_due_us(info)),
         last_due=optional_time(lib.wp_job_info_last_due_us(info)),
         last_started=optional_time(lib.wp_job_info_last_started_us(info)),
@@ -210,6 +211,17 @@ def schedule_due(store: Store) -> int:
 def get(store: Store, name: str) -> JobInfo:
     out = ffi.new("wp_jobs **")
     call(lib.wp_job_get, out, store.pointer, name_text("name", name))
+    return Page(out[0], "wp_jobs", _info_of).items[0]
+
+
+def get_op(store: Store, name: str, paramstyle: str) -> Operation:
+    return _operation(lib.wp_job_get_op, store, name_text("name", name), paramstyle)
+
+
+def result_of(operation: Operation) -> JobInfo:
+    """Of get_op()."""
+    out = ffi.new("wp_jobs **")
+    call(lib.wp_op_result_jobs, out, operation.pointer)
     return Page(out[0], "wp_jobs", _info_of).items[0]
 
 

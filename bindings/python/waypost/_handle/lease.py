@@ -6,11 +6,13 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple, Union
 
 from waypost import errors
 from waypost._ffi import ffi, lib
-from waypost._handle.base import NULL, OK, Handle, call, text_of
+from waypost._handle.base import NULL, OK, Handle, call, optional_text, text_of
+from waypost._handle.message import optional_time
 from waypost._handle.operation import Operation
+from waypost._handle.queue import Page
 from waypost._handle.store import Store
 from waypost._text import from_us, name_text
-from waypost.message import LeaseInfo
+from waypost.message import LeaseInfo, ListedLease
 
 COUNTERS = {
     "held": lib.WP_LEASE_COUNTER_HELD,
@@ -126,6 +128,36 @@ def _info(out: Any) -> LeaseInfo:
         return _read(out[0])
     finally:
         lib.wp_lease_info_free(out[0])
+
+
+class Listed(Page[ListedLease]):
+    """A wp_leases."""
+
+    __slots__ = ()
+
+    def __init__(self, pointer: Any) -> None:
+        Handle.__init__(self, pointer, lib.wp_leases_free)
+        count = lib.wp_leases_count(pointer)
+        self.items = [
+            ListedLease(
+                name=text_of(lib.wp_leases_name(pointer, index)),
+                owner=optional_text(lib.wp_leases_owner(pointer, index)),
+                until=optional_time(lib.wp_leases_until_us(pointer, index)),
+                limit=lib.wp_leases_limit(pointer, index),
+                holders=lib.wp_leases_holders(pointer, index),
+            )
+            for index in range(count)
+        ]
+        self.last = lib.wp_leases_name(pointer, count - 1) if count else NULL
+
+
+def listed(
+    store: Store, shared: bool, after: Optional[Page[ListedLease]], limit: int
+) -> Page[ListedLease]:
+    out = ffi.new("wp_leases **")
+    last = NULL if after is None else after.last
+    call(lib.wp_lease_list, out, store.pointer, _kind(shared), last, limit)
+    return Listed(out[0])
 
 
 class Call:

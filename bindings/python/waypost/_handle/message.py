@@ -12,6 +12,7 @@ from waypost._ffi import ffi, lib
 from waypost._handle.base import (
     NULL, OK, call, error_from, id_of, id_pointer, optional_text, text_of,
 )
+from waypost._trace import Trace, current_trace
 from waypost._text import encode, from_us, name_text, to_ms, to_us
 from waypost.message import Info, Message, QueueKind, QueueStats, Received, Stats, Status
 
@@ -59,6 +60,10 @@ def _message_fill(pointer: Any, message: Message) -> None:
         for name, value in message.headers.items():
             header = name_text("header name", name)
             call(lib.wp_message_set_header, pointer, header, name_text(f"header {name}", value))
+    trace = current_trace()
+    if trace is not None:
+        parent, state = name_text("traceparent", trace.parent), name_text("tracestate", trace.state)
+        call(lib.wp_message_set_trace, pointer, parent, state)
     if not isinstance(message.joins, Sequence) or isinstance(message.joins, (str, bytes)):
         raise errors.ArgumentError(
             f"joins must be a sequence of UUID, not {type(message.joins).__name__}"
@@ -99,6 +104,18 @@ class Messages:
 def parse_headers(text: str) -> Dict[str, str]:
     parsed: Dict[str, str] = json.loads(text)
     return parsed
+
+
+def trace_of(headers: Any) -> Optional[Trace]:
+    """The trace context in headers of the core's, or None."""
+    texts = ffi.new("char *[2]")
+    call(lib.wp_trace_read, texts, texts + 1, headers)
+    try:
+        parent = optional_text(texts[0])
+        return None if parent is None else Trace(parent, text_of(texts[1]))
+    finally:
+        lib.wp_text_free(texts[0])
+        lib.wp_text_free(texts[1])
 
 
 def optional_time(us: int) -> Optional[datetime]:
@@ -172,4 +189,5 @@ def _stats(read: Callable[[int], int]) -> Stats:
         failed=read(lib.WP_STAT_FAILED),
         oldest_ready_age=read(lib.WP_STAT_OLDEST_READY_AGE_US) / 1e6,
         lease_expired=read(lib.WP_STAT_LEASE_EXPIRED),
+        paused=read(lib.WP_STAT_PAUSED),
     )

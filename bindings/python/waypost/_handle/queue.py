@@ -6,12 +6,14 @@ import uuid
 from typing import Any, Callable, Generic, Iterable, List, Optional, Sequence, Tuple, TypeVar
 
 from waypost._ffi import ffi, lib
-from waypost._handle.base import NULL, Handle, call, id_of, id_pointer
+from waypost._handle.base import (
+    NULL, Handle, call, id_of, id_pointer, optional_text, text_of,
+)
 from waypost._handle.message import Messages, info_of, received_of, stats_of
 from waypost._handle.operation import Operation
 from waypost._handle.store import Store
-from waypost._text import name_text
-from waypost.message import Info, Message, QueueKind, QueueStats, Received
+from waypost._text import from_us, name_text
+from waypost.message import Info, Message, PausedTopic, QueueKind, QueueStats, Received
 
 T = TypeVar("T")
 
@@ -189,6 +191,40 @@ class Queue:
         finally:
             lib.wp_outbox_stats_free(out[0])
 
+    # ---- paused topics ----------------------------------------------------------------------
+
+    def pause(self, verb: str, topic: bytes, by: Optional[bytes]) -> bool:
+        """wp_topic_pause and wp_topic_resume."""
+        changed = ffi.new("int *")
+        function = getattr(lib, f"wp_topic_{verb}")
+        call(function, changed, self.store.pointer, NULL, self.source, topic, or_null(by))
+        return bool(changed[0])
+
+    def pause_op(
+        self, verb: str, topic: bytes, by: Optional[bytes], paramstyle: str
+    ) -> Operation:
+        out = ffi.new("wp_op **")
+        function = getattr(lib, f"wp_topic_{verb}_op")
+        call(function, out, self.store.pointer, self.source, topic, or_null(by))
+        return Operation(out[0], paramstyle)
+
+    def paused(self) -> List[PausedTopic]:
+        out = ffi.new("wp_pauses **")
+        call(lib.wp_pauses_read, out, self.store.pointer)
+        pauses = out[0]
+        try:
+            return [
+                PausedTopic(
+                    text_of(lib.wp_pauses_topic(pauses, i)),
+                    from_us(lib.wp_pauses_since_us(pauses, i)),
+                    optional_text(lib.wp_pauses_by(pauses, i)),
+                )
+                for i in range(lib.wp_pauses_count(pauses))
+                if lib.wp_pauses_source(pauses, i) == self.source
+            ]
+        finally:
+            lib.wp_pauses_free(pauses)
+
     # ---- dead letters and cleanup -----------------------------------------------------------
 
     def dead(
@@ -207,8 +243,16 @@ class Queue:
             lib.wp_dead_replay, filter.pointer, limit, per_second, or_null(by)
         )
 
-    def purge(self, filter: DeadFilter, limit: int) -> int:
-        return self._count(lib.wp_dead_purge, filter.pointer, limit)
+    def purge(self, filter: DeadFilter, limit: int, by: Optional[bytes]) -> int:
+        return self._count(lib.wp_dead_purge_by, filter.pointer, limit, or_null(by))
+
+    def edit(self, id: uuid.UUID, payload: bytes, by: Optional[bytes]) -> bool:
+        edited = ffi.new("int *")
+        store, key = self.store.pointer, id_pointer("id", id)
+        call(
+            lib.wp_dead_edit, edited, store, self.source, key, payload, len(payload), or_null(by)
+        )
+        return bool(edited[0])
 
     def cleanup(self, older_than_ms: int) -> int:
         return self._count(lib.wp_cleanup, older_than_ms)

@@ -2,7 +2,7 @@
 """Stores, and routers of them."""
 from __future__ import annotations
 
-from typing import Any, Sequence, Tuple
+from typing import Any, List, Sequence, Tuple
 
 from waypost._ffi import ffi, lib
 from waypost._handle import health, metrics
@@ -59,3 +59,11 @@ class Router(Handle):
 
     def count(self) -> int:
         return int(lib.wp_router_count(self.pointer))
+
+    def ids(self) -> List[str]:
+        out = ffi.new("wp_router_ids **")
+        call(lib.wp_router_list, out, self.pointer)
+        count: int = lib.wp_router_ids_count(out[0])
+        ids = [text_of(lib.wp_router_ids_at(out[0], index)) for index in range(count)]
+        lib.wp_router_ids_free(out[0])
+        return ids

@@ -15,11 +15,14 @@ from waypost._handle.base import (
     DONE, NULL, OK, STOPPED, TIMEOUT, Handle, call, error_from, id_of, optional_text, text_of,
 )
 from waypost._handle.config import Config, keep
-from waypost._handle.message import hash_of, optional_time, parse_headers, received_of
+from waypost._handle.message import (
+    hash_of, optional_time, parse_headers, received_of, trace_of,
+)
 from waypost._handle.operation import Operation
 from waypost._handle import health, metrics
 from waypost._handle.store import Router, Store
 from waypost._text import from_us, name_text
+from waypost._trace import Trace
 from waypost.message import QueueKind, Received
 
 class Delivery:
@@ -85,6 +88,14 @@ class Delivery:
         """The headers: a fresh dict at each access."""
         message = lib.wp_delivery_message(self._pointer)
         return parse_headers(text_of(lib.wp_received_headers(message)))
+
+    @property
+    def trace(self) -> Optional[Trace]:
+        """The trace context of whoever enqueued it, or None."""
+        return trace_of(lib.wp_received_headers(lib.wp_delivery_message(self._pointer)))
+
+    def _has_headers(self) -> bool:
+        return bool(lib.wpy_has_headers(self._pointer))
 
     @property
     def store_id(self) -> str:

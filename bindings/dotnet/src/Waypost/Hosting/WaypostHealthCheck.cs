@@ -17,6 +17,8 @@ internal sealed class WaypostHealthCheck(
         HealthCheckContext context, CancellationToken cancellationToken = default)
     {
         HealthStatus failure = context.Registration.FailureStatus;
+        if (!HasRouter && services.GetService<IServiceProviderIsService>()?.IsService(typeof(WaypostStore)) == false)
+            return new HealthCheckResult(failure, "there is no store to look at: services.AddWaypost() is missing");
         WorkerService? service = services.GetService<WorkerService>();
         HealthCheckResult result = service?.Running is { } worker
             ? await AskAsync(

@@ -35,6 +35,8 @@ public static class WaypostServices
         services.TryAddSingleton(provider => provider.GetRequiredService<WaypostStore>().Leases);
         services.TryAddSingleton(provider => provider.GetRequiredService<WaypostStore>().Semaphores);
         services.TryAddSingleton<WorkerService>();
+        services.TryAddSingleton(new ServiceList(services));
+        services.TryAddScoped<MadeForScope>();
         services.TryAddEnumerable(
             ServiceDescriptor.Singleton<IHostedService, WorkerService>(
                 provider => provider.GetRequiredService<WorkerService>()));
@@ -95,6 +97,8 @@ public static class WaypostServices
         services.TryAddSingleton<IInboxRouter>(
             provider => provider.GetRequiredService<WaypostRouter>());
         services.TryAddSingleton<WorkerService>();
+        services.TryAddSingleton(new ServiceList(services));
+        services.TryAddScoped<MadeForScope>();
         services.TryAddEnumerable(
             ServiceDescriptor.Singleton<IHostedService, WorkerService>(
                 provider => provider.GetRequiredService<WorkerService>()));
@@ -116,7 +120,8 @@ public static class WaypostServices
         HealthStatus? failureStatus = null, IEnumerable<string>? tags = null,
         TimeSpan? maxReadyAge = null) => builder.Add(name, failureStatus, tags, maxReadyAge, false);
 
-    /// <summary>The same of timers and jobs alone, for hosts that run a scheduler.</summary>
+    /// <summary>The same of timers and jobs alone, for hosts that run a scheduler. The store is that of
+    /// <c>services.AddWaypost()</c>.</summary>
     public static IHealthChecksBuilder AddWaypostScheduler(
         this IHealthChecksBuilder builder, string name = "waypost-scheduler",
         HealthStatus? failureStatus = null, IEnumerable<string>? tags = null,

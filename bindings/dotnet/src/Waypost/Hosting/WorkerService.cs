@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+using System.Diagnostics.Metrics;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
@@ -42,6 +43,7 @@ internal sealed class WorkerService(
 {
     private readonly CancellationTokenSource _stopping = new();
     private OutboxWorker? _worker;
+    private WaypostMeter? _meter;
     private WaypostQueue[]? _queues; // of the handlers; null: not started yet
     private Task _discovering = Task.CompletedTask;
 
@@ -62,7 +64,10 @@ internal sealed class WorkerService(
             create = logger => store!.CreateWorker(null, logger);
         }
         if (!options.Value.RunWorker)
+        {
+            Measure(store is null ? null : store.ReadMetrics);
             return;
+        }
         OutboxWorker worker = create(
             services.GetService<ILoggerFactory>()?.CreateLogger<OutboxWorker>());
         try
@@ -73,6 +78,7 @@ internal sealed class WorkerService(
             if (_queues.Length == 0)
             {
                 worker.Dispose();
+                Measure(store is null ? null : store.ReadMetrics);
                 return;
             }
             worker.Start();
@@ -83,7 +89,12 @@ internal sealed class WorkerService(
             throw;
         }
         _worker = worker;
+        Measure(worker.ReadMetrics);
     }
+
+    /// <summary>The instruments of the meter "Waypost".</summary>
+    private void Measure(Func<WaypostMetrics>? read) =>
+        _meter = read is null ? null : new WaypostMeter(read, null, services.GetService<IMeterFactory>());
 
     /// <summary>Give the router its stores, or begin to discover them.</summary>
     private WaypostRouter Route(StoreSource stores)
@@ -156,10 +167,13 @@ internal sealed class WorkerService(
             .Concat(Plain<IJobHandler>(scope, WaypostQueue.Job, Handling.Of));
 
     private static IEnumerable<HandlerSource> Plain<THandler>(
-        IServiceProvider scope, WaypostQueue queue, Func<THandler, Handling> handling) =>
-        scope.GetServices<THandler>().Select((handler, index) => new HandlerSource(
-            null, provider => handling(provider.GetServices<THandler>().ElementAt(index)), null, null,
-            queue, queue == WaypostQueue.Job ? RecurringAttribute.JobsOf(handler!.GetType()) : null));
+        IServiceProvider scope, WaypostQueue queue, Func<THandler, Handling> handling) where THandler : class
+    {
+        var plain = new PlainHandlers<THandler>(scope);
+        return plain.Handlers.Select((handler, index) => new HandlerSource(
+            handling(handler).Topic, provider => handling(plain.Make(provider, index)), null, null,
+            queue, queue == WaypostQueue.Job ? RecurringAttribute.JobsOf(handler.GetType()) : null));
+    }
 
     private Func<OutboxDelivery, CancellationToken, ValueTask<Outcome>> InScope(
         HandlerSource source) => async (delivery, token) =>
@@ -188,6 +202,7 @@ internal sealed class WorkerService(
 
     public void Dispose()
     {
+        _meter?.Dispose();
         _worker?.Dispose();
         _stopping.Dispose();
     }

@@ -58,7 +58,8 @@ internal sealed unsafe class HealthHandle : Handle
                     Stat(wp_outbox_stat.WP_STAT_IN_PROGRESS)!.Value,
                     Stat(wp_outbox_stat.WP_STAT_BLOCKED)!.Value, 0, 0,
                     TimeSpan.FromMicroseconds(Stat(wp_outbox_stat.WP_STAT_OLDEST_READY_AGE_US)!.Value),
-                    Stat(wp_outbox_stat.WP_STAT_LEASE_EXPIRED)!.Value);
+                    Stat(wp_outbox_stat.WP_STAT_LEASE_EXPIRED)!.Value,
+                    Stat(wp_outbox_stat.WP_STAT_PAUSED)!.Value);
         }
         long? Value(wp_health_value value) => Known(Native.wp_health_store_value(this, index, value));
         TimeSpan? Time(wp_health_value value) =>

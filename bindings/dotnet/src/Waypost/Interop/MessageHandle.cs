@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+using System.Diagnostics;
 namespace Waypost.Interop;
 
 internal sealed unsafe class MessageHandle : Handle
@@ -55,11 +56,34 @@ internal sealed unsafe class MessageHandle : Handle
             WpId id = join;
             Failure.Check(Native.wp_message_add_join(this, &id, &error), error);
         }
-        if (message.Headers is null)
-            return;
-        foreach ((string name, string value) in message.Headers)
-            fixed (byte* n = Utf8.Name("header", name), v = Utf8.Name("header " + name, value))
-                Failure.Check(Native.wp_message_set_header(this, n, v, &error), error);
+        if (message.Headers is not null)
+            foreach ((string name, string value) in message.Headers)
+                fixed (byte* n = Utf8.Name("header", name), v = Utf8.Name("header " + name, value))
+                    Failure.Check(Native.wp_message_set_header(this, n, v, &error), error);
+        if (Activity.Current is { IdFormat: ActivityIdFormat.W3C, Id: { } parent } current)
+            fixed (byte* p = Utf8.Name("traceparent", parent), s = Utf8.Reason(current.TraceStateString))
+                Failure.Check(Native.wp_message_set_trace(this, p, s, &error), error);
+    }
+
+    /// <summary>The trace context in headers, or none.</summary>
+    public static ActivityContext TraceOf(byte[] headersJson)
+    {
+        nint error = 0;
+        byte* parent = null, state = null;
+        byte[] text = [.. headersJson, 0];
+        fixed (byte* headers = text)
+            Failure.Check(Native.wp_trace_read(&parent, &state, headers, &error), error);
+        try
+        {
+            return ActivityContext.TryParse(
+                Utf8.OptionalText(parent), Utf8.OptionalText(state), isRemote: true, out ActivityContext context)
+                ? context : default;
+        }
+        finally
+        {
+            Native.wp_text_free(parent);
+            Native.wp_text_free(state);
+        }
     }
 }
 

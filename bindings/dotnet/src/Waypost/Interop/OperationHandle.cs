@@ -110,6 +110,15 @@ internal sealed unsafe class OperationHandle : Handle
             return info.Read();
     }
 
+    /// <summary>Of a look at a job.</summary>
+    public JobInfo ResultJob()
+    {
+        nint error = 0;
+        Failure.Check(Native.wp_op_result_jobs(out JobsHandle jobs, this, &error), error);
+        using (jobs)
+            return jobs.Infos()[0];
+    }
+
     /// <summary>What an operation of the inbox found.</summary>
     public InboxResult[] InboxResults()
     {

@@ -34,5 +34,23 @@ internal sealed unsafe class RouterHandle : Handle
         }
     }
 
+    public string[] Ids()
+    {
+        nint error = 0;
+        Failure.Check(Native.wp_router_list(out RouterIdsHandle handle, this, &error), error);
+        using (handle)
+        {
+            var ids = new string[(int)Native.wp_router_ids_count(handle)];
+            for (int i = 0; i < ids.Length; i++)
+                ids[i] = Utf8.Text(Native.wp_router_ids_at(handle, (nuint)i));
+            return ids;
+        }
+    }
+
     public int Count => (int)Native.wp_router_count(this);
+}
+
+internal sealed class RouterIdsHandle : Handle
+{
+    protected override void Free(nint pointer) => Native.wp_router_ids_free(pointer);
 }

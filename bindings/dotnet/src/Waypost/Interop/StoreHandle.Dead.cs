@@ -90,13 +90,29 @@ internal sealed unsafe partial class StoreHandle
         return (long)replayed;
     }
 
-    public long DeadPurge(wp_source queue, DeadLetterFilter? filter, long limit)
+    public long DeadPurge(wp_source queue, DeadLetterFilter? filter, long limit, string? by)
     {
         nint error = 0;
         nuint purged = 0;
         using DeadFilterHandle f = DeadFilterHandle.New(filter);
-        Failure.Check(Native.wp_dead_purge(&purged, this, queue, f, limit, &error), error);
+        fixed (byte* name = Utf8.OptionalName(nameof(by), by))
+            Failure.Check(
+                Native.wp_dead_purge_by(&purged, this, queue, f, limit, name, &error), error);
         return (long)purged;
+    }
+
+    public bool DeadEdit(wp_source queue, Guid id, string payload, string? by)
+    {
+        nint error = 0;
+        int edited = 0;
+        byte nothing = 0; // an empty payload is not a null one
+        byte[] utf8 = Utf8.Encode(nameof(payload), payload);
+        WpId key = id;
+        fixed (byte* data = utf8, name = Utf8.OptionalName(nameof(by), by))
+            Failure.Check(
+                Native.wp_dead_edit(&edited, this, queue, &key, data is null ? &nothing : data,
+                                    (nuint)utf8.Length, name, &error), error);
+        return edited != 0;
     }
 
     public long Cleanup(wp_source queue, long olderThanMs)

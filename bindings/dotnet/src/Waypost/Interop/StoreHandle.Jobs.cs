@@ -104,6 +104,7 @@ internal sealed unsafe class JobsHandle : Handle
                 TimeSpan.FromMicroseconds(Native.wp_job_info_last_duration_us(job)),
                 last.Value))
         {
+            HasVanished = Native.wp_job_info_vanished(job) != 0,
             Overlap = (JobOverlap)Native.wp_job_info_overlap(job),
             Misfire = (MisfireStrategy)Native.wp_job_info_misfire(job),
             MisfireThreshold = TimeSpan.FromMilliseconds(Native.wp_job_info_misfire_ms(job)),
@@ -284,6 +285,15 @@ internal sealed unsafe partial class StoreHandle
         OperationHandle op;
         fixed (byte* name = Utf8.Name(nameof(jobName), jobName))
             Failure.Check(Native.wp_job_trigger_op(out op, this, name, &error), error);
+        return op;
+    }
+
+    public OperationHandle JobGetOperation(string jobName)
+    {
+        nint error = 0;
+        OperationHandle op;
+        fixed (byte* name = Utf8.Name(nameof(jobName), jobName))
+            Failure.Check(Native.wp_job_get_op(out op, this, name, &error), error);
         return op;
     }
 

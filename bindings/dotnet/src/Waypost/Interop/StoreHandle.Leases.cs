@@ -20,6 +20,32 @@ internal sealed unsafe class LeaseInfoHandle : Handle
         TimeSpan.FromMilliseconds(Native.wp_lease_retry_ms(this, attempt));
 }
 
+internal sealed unsafe class LeasesHandle : Handle
+{
+    protected override void Free(nint pointer) => Native.wp_leases_free(pointer);
+
+    /// <summary>The name of the last one on the page; null: there is none.</summary>
+    public string? Last => Native.wp_leases_count(this) is var count and > 0
+        ? Utf8.Text(Native.wp_leases_name(this, count - 1))
+        : null;
+
+    public ListedLease[] Entries()
+    {
+        var leases = new ListedLease[(int)Native.wp_leases_count(this)];
+        for (int i = 0; i < leases.Length; i++)
+        {
+            nuint at = (nuint)i;
+            leases[i] = new ListedLease(
+                Utf8.Text(Native.wp_leases_name(this, at)),
+                Utf8.OptionalText(Native.wp_leases_owner(this, at)),
+                Times.FromOptionalUs(Native.wp_leases_until_us(this, at)),
+                Native.wp_leases_limit(this, at),
+                Native.wp_leases_holders(this, at));
+        }
+        return leases;
+    }
+}
+
 internal sealed unsafe class LeaseHandle : Handle
 {
     private bool _ended;
@@ -152,6 +178,15 @@ internal sealed unsafe class LeaseWatch
 /// <summary>Leases and semaphores.</summary>
 internal sealed unsafe partial class StoreHandle
 {
+    public LeasesHandle Leases(wp_lease_kind kind, LeasesHandle? after, long limit)
+    {
+        nint error = 0;
+        LeasesHandle page;
+        fixed (byte* name = Utf8.OptionalName(nameof(after), after?.Last))
+            Failure.Check(Native.wp_lease_list(out page, this, kind, name, limit, &error), error);
+        return page;
+    }
+
     private LeaseWatch? _watch;
 
     /// <summary>Of all that are held by this store.</summary>

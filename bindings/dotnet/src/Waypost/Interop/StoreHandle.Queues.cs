@@ -232,5 +232,6 @@ internal sealed unsafe class StatsHandle : Handle
         value(wp_outbox_stat.WP_STAT_DONE),
         value(wp_outbox_stat.WP_STAT_FAILED),
         TimeSpan.FromMicroseconds(value(wp_outbox_stat.WP_STAT_OLDEST_READY_AGE_US)),
-        value(wp_outbox_stat.WP_STAT_LEASE_EXPIRED));
+        value(wp_outbox_stat.WP_STAT_LEASE_EXPIRED),
+        value(wp_outbox_stat.WP_STAT_PAUSED));
 }

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package waypost
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"testing"
+)
+
+// scripted is a driver whose every query gives these results, one after the other, and then this error.
+type scripted struct {
+	results [][]int64
+	behind  error
+}
+
+func (s scripted) Connect(context.Context) (driver.Conn, error) { return s, nil }
+func (s scripted) Driver() driver.Driver                        { return nil }
+func (s scripted) Prepare(string) (driver.Stmt, error)          { return nil, errors.ErrUnsupported }
+func (s scripted) Close() error                                 { return nil }
+func (s scripted) Begin() (driver.Tx, error)                    { return nil, errors.ErrUnsupported }
+func (s scripted) QueryContext(context.Context, string, []driver.NamedValue) (driver.Rows, error) {
+	return &scriptedRows{scripted: s}, nil
+}
+
+type scriptedRows struct {
+	scripted
+	result, row int
+}
+
+// Columns are as many as the result's number, which is also in its rows.
+func (r *scriptedRows) Columns() []string { return make([]string, r.result+1) }
+
+func (r *scriptedRows) Next(into []driver.Value) error {
+	if r.result == len(r.results) || r.row == len(r.results[r.result]) {
+		if !r.HasNextResultSet() && r.behind != nil {
+			return r.behind
+		}
+		return io.EOF
+	}
+	for i := range into {
+		into[i] = r.results[r.result][r.row]
+	}
+	r.row++
+	return nil
+}
+
+func (r *scriptedRows) HasNextResultSet() bool { return r.result+1 < len(r.results) }
+
+func (r *scriptedRows) NextResultSet() error {
+	if !r.HasNextResultSet() {
+		return io.EOF
+	}
+	r.result++
+	r.row = 0
+	return nil
+}
+
+// A procedure's rows may come in several results, of as many columns as each has, and its error behind them.
+func TestRowsOfEveryResultAndTheErrorBehindThemAreRead(t *testing.T) {
+	boom := errors.New("boom")
+	for _, behind := range []error{nil, boom} {
+		for _, results := range [][][]int64{{{}}, {{1, 2}}, {{}, {1}, {}, {2, 3}}} {
+			db := sql.OpenDB(scripted{results, behind})
+			var want, got, columns int
+			for number, rows := range results {
+				for _, row := range rows {
+					want, columns = want*10+int(row), columns+number+1
+				}
+			}
+			err := standard{db}.Execute(context.Background(), "", nil, func(row []any) error {
+				got, columns = got*10+int(row[0].(int64)), columns-len(row)
+				return nil
+			})
+			if err != behind || got != want || columns != 0 {
+				t.Fatalf("%v: got %d, %v, %d columns too few; want %d, %v", results, got, err, columns, want, behind)
+			}
+			db.Close()
+		}
+	}
+}
+
+func TestQuestionMarksAreSeenThrough(t *testing.T) {
+	if QuestionMarks(nil) != nil {
+		t.Fatal("no connection became one")
+	}
+	db := sql.OpenDB(scripted{})
+	defer db.Close()
+	if on, questions := unmarked(QuestionMarks(db)); !isDB(on) || !questions {
+		t.Fatalf("got a %T, %v", on, questions)
+	}
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package waypost
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+)
+
+// Trace is a trace context as W3C writes it: a message carries that of whoever enqueued it to its handler.
+// Waypost makes no spans; see WithTraces for a library that does.
+type Trace struct {
+	Parent string // traceparent, such as 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01; "": none
+	State  string // tracestate; "": none
+}
+
+type traceKey struct{}
+
+// WithTrace gives a context whose enqueues have this trace context in their messages' headers, unless
+// those have a traceparent. A Parent that is not as W3C says makes them ErrArgument.
+func WithTrace(ctx context.Context, trace Trace) context.Context {
+	return context.WithValue(ctx, traceKey{}, trace)
+}
+
+// TraceOf is the trace context of a context: WithTrace's, or, in a handler, that of its message.
+func TraceOf(ctx context.Context) Trace {
+	trace, _ := ctx.Value(traceKey{}).(Trace)
+	return trace
+}
+
+// Child is the same trace with a span id of its own, for what a handler calls itself; no trace has none.
+func (t Trace) Child() Trace {
+	if len(t.Parent) < 52 {
+		return t
+	}
+	var id [8]byte
+	for id == ([8]byte{}) {
+		_, _ = rand.Read(id[:])
+	}
+	t.Parent = t.Parent[:36] + hex.EncodeToString(id[:]) + t.Parent[52:]
+	return t
+}
+
+// WithTraces has enqueues take the trace context from a context by a function, where WithTrace gave none.
+// With OpenTelemetry it is
+//
+//	func(ctx context.Context) waypost.Trace {
+//		carrier := propagation.MapCarrier{}
+//		propagation.TraceContext{}.Inject(ctx, carrier)
+//		return waypost.Trace{Parent: carrier["traceparent"], State: carrier["tracestate"]}
+//	}
+//
+// and a handler's span has the parent propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier(d.Headers)).
+func WithTraces(of func(context.Context) Trace) Option {
+	return func(s *settings) error {
+		s.traces = of
+		return s.only(forStore, "WithTraces")
+	}
+}
+
+// traced is a context with the delivery's trace, none if it has none: the worker's own is not its cause.
+func (d *Delivery) traced(ctx context.Context) context.Context {
+	if d.Received.trace == TraceOf(ctx) {
+		return ctx
+	}
+	return WithTrace(ctx, d.Received.trace)
+}
+
+// trace is that of a context for an enqueue.
+func (s *Store) trace(ctx context.Context) Trace {
+	trace := TraceOf(ctx)
+	if trace.Parent == "" && s.traces != nil {
+		trace = s.traces(ctx)
+	}
+	return trace
+}

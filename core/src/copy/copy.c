@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Moving unfinished work from one store to another: the public calls. */
+#include "copy/copy.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <waypost/lease.h>
+#include <waypost/pause.h>
+
+#include "base/text.h"
+#include "queue/dead.h"
+
+enum { PAGE = 500, AGAIN = 5 };
+
+/* What is moved, in this order. */
+static const wp__queue *const moved[] = {&wp__outbox, &wp__timer, &wp__inbox};
+enum { MOVED = sizeof moved / sizeof moved[0] };
+
+static bool is_moved(const wp__queue *queue)
+{
+    bool found = false;
+    for (size_t i = 0; i < MOVED; i++)
+        found |= moved[i] == queue;
+    return found;
+}
+
+static wp_status check_engine(const wp_store *store, wp_error **err)
+{
+    if (wp__store_engine(store)->statements[WP__SQL_COPY_SELF].text)
+        return WP_OK;
+    return wp__fail(err, WP_E_STATE, "Waypost does not move work from or to %s yet",
+                    wp_store_engine(store));
+}
+
+static bool same_names(const wp_store *a, const wp_store *b)
+{
+    const wp__sql_names *x = wp__store_names(a), *y = wp__store_names(b);
+    return strcmp(wp_store_engine(a), wp_store_engine(b)) == 0 &&
+           strcmp(wp_store_location(a), wp_store_location(b)) == 0 &&
+           strcmp(x->schema, y->schema) == 0 && strcmp(x->outbox, y->outbox) == 0;
+}
+
+static wp_status fail_same(wp_error **err)
+{
+    return wp__fail(err, WP_E_ARGUMENT,
+                    "source and target are the same store, or one is a copy of the other's file");
+}
+
+wp_status wp_copy_new(wp_copy **out, wp_store *source, wp_store *target, wp_error **err)
+{
+    wp_copy *copy;
+    wp_status st;
+    if (!out)
+        return wp__fail(err, WP_E_ARGUMENT, "out is NULL");
+    if ((st = wp__store_check(source, err)) != WP_OK ||
+        (st = wp__store_check(target, err)) != WP_OK || (st = check_engine(source, err)) != WP_OK ||
+        (st = check_engine(target, err)) != WP_OK)
+        return st;
+    if (source == target || same_names(source, target))
+        return fail_same(err);
+    copy = calloc(1, sizeof *copy);
+    if (!copy)
+        return wp__fail_nomem(err);
+    copy->source.store = wp__store_ref(source);
+    copy->target.store = wp__store_ref(target);
+    copy->page = PAGE;
+    copy->dead = true;
+    copy->stop_after = -1;
+    *out = copy;
+    return WP_OK;
+}
+
+static wp_status check(const wp_copy *copy, wp_error **err)
+{
+    wp_status st;
+    if (!copy)
+        return wp__fail(err, WP_E_ARGUMENT, "copy is NULL");
+    st = wp__store_check(copy->source.store, err);
+    return st == WP_OK ? wp__store_check(copy->target.store, err) : st;
+}
+
+wp_status wp_copy_set_page(wp_copy *copy, int64_t messages, wp_error **err)
+{
+    wp_status st = check(copy, err);
+    if (st != WP_OK)
+        return st;
+    if (messages < 1 || messages > WP_BATCH_MAX)
+        return wp__fail(err, WP_E_RANGE, "messages is %lld, not in 1..%d", (long long)messages,
+                        WP_BATCH_MAX);
+    copy->page = messages;
+    return WP_OK;
+}
+
+wp_status wp_copy_set_dead_letters(wp_copy *copy, int also, wp_error **err)
+{
+    wp_status st = check(copy, err);
+    if (st == WP_OK)
+        copy->dead = also != 0;
+    return st;
+}
+
+/* ---- counting ----------------------------------------------------------------------------- */
+
+static wp_status look_at(wp_copy *copy, const wp__queue *queue, const wp_id *peer, wp_error **err)
+{
+    enum { WAITING, HELD, DEAD, GOING, DEAD_GOING, NUMBERS };
+    int64_t *counts = copy->counts[wp__queue_index(queue)];
+    int64_t numbers[NUMBERS] = {0};
+    const wp_status st = wp__copy_look_at(numbers, copy->source.store, peer, queue, err);
+    const int64_t unfinished = numbers[WAITING] + numbers[GOING];
+    const int64_t dead = numbers[DEAD] + numbers[DEAD_GOING];
+    counts[WP_COPY_WAITING] = is_moved(queue) ? unfinished : 0;
+    counts[WP_COPY_DEAD] = is_moved(queue) ? dead : 0;
+    counts[WP_COPY_HELD] = numbers[HELD];
+    counts[WP_COPY_NOT_MOVED] = is_moved(queue) ? 0 : unfinished + dead;
+    return st;
+}
+
+static wp_status look_at_all(wp_copy *copy, wp_error **err)
+{
+    int64_t *outbox = copy->counts[wp__queue_index(&wp__outbox)];
+    int64_t joined[2] = {0};
+    wp_id target = {{0}};
+    bool there = false;
+    wp_status st = wp__copy_self(&target, &there, copy->target.store, false, err);
+    for (size_t i = 0; i < WP__QUEUES && st == WP_OK; i++)
+        st = look_at(copy, wp__queues[i], &target, err);
+    if (st == WP_OK && (st = wp__copy_look_at_joins(joined, copy->source.store, err)) == WP_OK)
+        st = wp__copy_look_at_jobs(&copy->jobs, copy->source.store, err);
+    outbox[WP_COPY_JOINED] = joined[0];
+    outbox[WP_COPY_WAITING] -=
+        joined[0] < outbox[WP_COPY_WAITING] ? joined[0] : outbox[WP_COPY_WAITING];
+    copy->joins = joined[1];
+    return st;
+}
+
+wp_status wp_copy_look(wp_copy *copy, wp_error **err)
+{
+    wp_status st = check(copy, err);
+    return st == WP_OK ? look_at_all(copy, err) : st;
+}
+
+int64_t wp_copy_count(const wp_copy *copy, wp_source source, wp_copy_kind kind)
+{
+    const wp__queue *queue = wp__source_queue(source);
+    int64_t sum = 0;
+    if (!copy || (int)kind < 0 || kind >= WP_COPY_KINDS || (!queue && source != WP_SOURCE_ALL))
+        return 0;
+    for (size_t i = 0; i < WP__QUEUES; i++)
+        if (!queue || wp__queue_index(queue) == i)
+            sum += copy->counts[i][kind];
+    return sum;
+}
+
+int64_t wp_copy_jobs(const wp_copy *copy)
+{
+    return copy ? copy->jobs : 0;
+}
+
+int64_t wp_copy_joins(const wp_copy *copy)
+{
+    return copy ? copy->joins : 0;
+}
+
+size_t wp_copy_refused_count(const wp_copy *copy)
+{
+    return copy ? copy->refused_count : 0;
+}
+
+const char *wp_copy_refused_at(const wp_copy *copy, size_t index)
+{
+    return copy && index < copy->refused_count ? copy->refused[index] : NULL;
+}
+
+const char *wp_copy_checksum(wp_copy *copy, int target)
+{
+    char *text;
+    unsigned char bytes[WP__COPY_HASH_BYTES];
+    if (!copy)
+        return "";
+    text = copy->texts[target != 0];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(copy->sums[target != 0].words[i / 8] >> (56 - 8 * (i % 8)));
+    wp__hex_encode(text, bytes, sizeof bytes);
+    return text;
+}
+
+/* ---- moving ------------------------------------------------------------------------------- */
+
+/* Whoever takes the lease last goes on, and those before him write no more. */
+static wp_status take_lease(wp__copy_end *end, const wp_id *source, const wp_id *target,
+                            wp_error **err)
+{
+    const bool swapped = memcmp(source, target, sizeof *source) > 0; /* one for both directions */
+    wp_lease_info *info = NULL;
+    char from[37], to[37];
+    wp_status st;
+    wp_id_format(from, swapped ? target : source);
+    wp_id_format(to, swapped ? source : target);
+    (void)snprintf(end->lease, sizeof end->lease, "waypost.copy.%s.%s", from, to);
+    st = wp_lease_acquire(&info, end->store, NULL, WP_LEASE_EXCLUSIVE, end->lease, WP__COPY_OWNER,
+                          WP__COPY_LEASE_US / 1000, err);
+    if (st == WP_OK && !wp_lease_info_granted(info))
+        st = wp__fail(err, WP_E_STATE, "store %s: \"%s\" holds the lease \"%s\"",
+                      wp_store_id(end->store), wp_lease_info_owner(info), end->lease);
+    if (st == WP_OK)
+        end->fence = wp_lease_info_fence(info);
+    wp_lease_info_free(info);
+    return st;
+}
+
+/* Of two that begin at once each may have got one of the two leases: neither goes on then. */
+static wp_status still_held(const wp__copy_end *end, wp_error **err)
+{
+    return wp_lease_renew(NULL, end->store, NULL, WP_LEASE_EXCLUSIVE, end->lease, WP__COPY_OWNER,
+                          end->fence, WP__COPY_LEASE_US / 1000, err);
+}
+
+/* Before anything can be claimed there; each comes once, and may be resumed there. */
+static wp_status move_pauses(wp_copy *copy, wp_error **err)
+{
+    wp_pauses *pauses = NULL;
+    wp_status st = wp_pauses_read(&pauses, copy->source.store, err);
+    for (size_t i = 0; i < wp_pauses_count(pauses) && st == WP_OK; i++)
+        st = wp__copy_pause(&copy->target, wp__source_queue(wp_pauses_source(pauses, i)),
+                            wp_pauses_topic(pauses, i), wp_pauses_by(pauses, i), err);
+    if (wp_pauses_count(pauses) && st == WP_OK)
+        wp__store_announce(copy->target.store);
+    wp_pauses_free(pauses);
+    return st;
+}
+
+static void start_pass(wp_copy *copy)
+{
+    const size_t queue = copy->at < MOVED ? wp__queue_index(moved[copy->at]) : 0;
+    copy->place = (wp__copy_place){INT64_MIN, INT64_MIN, INT64_MIN};
+    copy->before = copy->counts[queue][WP_COPY_MOVED];
+    copy->changed = false;
+}
+
+/* Nobody else moves between the two from now on. */
+static wp_status enter(wp_copy *copy, wp_error **err)
+{
+    bool there = false;
+    wp_status st;
+    if ((st = wp__copy_self(&copy->source.self, &there, copy->source.store, true, err)) != WP_OK ||
+        (st = wp__copy_self(&copy->target.self, &there, copy->target.store, true, err)) != WP_OK)
+        return st;
+    if (memcmp(&copy->source.self, &copy->target.self, sizeof(wp_id)) == 0)
+        return fail_same(err);
+    copy->source.peer = copy->target.self;
+    copy->target.peer = copy->source.self;
+    if ((st = take_lease(&copy->source, &copy->source.self, &copy->target.self, err)) != WP_OK ||
+        (st = take_lease(&copy->target, &copy->source.self, &copy->target.self, err)) != WP_OK ||
+        (st = still_held(&copy->source, err)) != WP_OK)
+        return st;
+    return wp__copy_limit(&copy->target.most_bytes, copy->target.store, err);
+}
+
+static wp_status begin(wp_copy *copy, wp_error **err)
+{
+    wp_status st;
+    if ((st = enter(copy, err)) != WP_OK || (st = move_pauses(copy, err)) != WP_OK)
+        return st;
+    for (size_t i = 0; i < MOVED && st == WP_OK; i++) /* nobody else may do so there any more */
+        st = wp__queue_reap(NULL, copy->source.store, moved[i], err);
+    if (st == WP_OK && (st = look_at_all(copy, err)) == WP_OK) {
+        copy->begun = true;
+        copy->at = 0;
+        copy->again = 0;
+        start_pass(copy);
+    }
+    return st;
+}
+
+wp_status wp__copy_committed(wp_copy *copy, wp_status st, wp_error **err)
+{
+    if (st == WP_OK && copy->between)
+        copy->between(copy->between_user);
+    if (st != WP_OK || copy->stop_after < 0 || copy->stop_after-- > 0)
+        return st;
+    return wp__fail(err, WP_E_STOPPED, "stopped between two transactions");
+}
+
+void wp__copy_stop_after(wp_copy *copy, int64_t transactions)
+{
+    copy->stop_after = transactions;
+}
+
+void wp__copy_do_between(wp_copy *copy, void (*between)(void *user), void *user)
+{
+    copy->between = between;
+    copy->between_user = user;
+}
+
+wp_status wp__copy_note_refused(wp_copy *copy, const wp__queue *queue, const wp_id *id,
+                                const char *why, wp_error **err)
+{
+    char **grown = realloc(copy->refused, (copy->refused_count + 1) * sizeof *grown);
+    wp__buf text = {0};
+    char formatted[37];
+    if (!grown)
+        return wp__fail_nomem(err);
+    copy->refused = grown;
+    wp_id_format(formatted, id);
+    wp__buf_fmt(&text, "%s %s: %s", queue->name, formatted, why);
+    grown[copy->refused_count] = wp__buf_take(&text);
+    if (!grown[copy->refused_count])
+        return wp__fail_nomem(err);
+    copy->refused_count++;
+    return WP_OK;
+}
+
+/* Of a queue, or (NULL) of all. */
+static void forget_refused(wp_copy *copy, const wp__queue *queue)
+{
+    const size_t len = queue ? strlen(queue->name) : 0;
+    size_t kept = 0;
+    for (size_t i = 0; i < copy->refused_count; i++)
+        if (queue && strncmp(copy->refused[i], queue->name, len) != 0)
+            copy->refused[kept++] = copy->refused[i];
+        else
+            free(copy->refused[i]);
+    copy->refused_count = kept;
+}
+
+static wp_status finish(wp_copy *copy, wp_error **err)
+{
+    wp__copy_end *const ends[2] = {&copy->target, &copy->source};
+    wp_status st = look_at_all(copy, err);
+    for (size_t i = 0; i < 2 && st == WP_OK; i++)
+        st = wp_lease_release(NULL, ends[i]->store, NULL, WP_LEASE_EXCLUSIVE, ends[i]->lease,
+                              WP__COPY_OWNER, ends[i]->fence, err);
+    copy->begun = false;
+    copy->at = 0;
+    return st;
+}
+
+/* The next page; where a pass through a queue moved something there may be more by now. */
+wp_status wp_copy_step(int *more, wp_copy *copy, wp_error **err)
+{
+    const wp__queue *queue;
+    bool pages = false;
+    wp_status st = check(copy, err);
+    if (st != WP_OK)
+        return st;
+    if (!more)
+        return wp__fail(err, WP_E_ARGUMENT, "more is NULL");
+    if (!copy->begun) {
+        forget_refused(copy, NULL);
+        if ((st = begin(copy, err)) != WP_OK)
+            return st;
+    }
+    if (copy->at == MOVED) {
+        if ((st = wp__copy_memory_page(&pages, copy, err)) != WP_OK || pages) {
+            copy->begun = copy->begun && st != WP_E_LEASE_LOST;
+            *more = 1;
+            return st;
+        }
+        *more = 0;
+        return finish(copy, err);
+    }
+    queue = moved[copy->at];
+    if ((st = wp__copy_page(&pages, copy, queue, err)) == WP_E_LEASE_LOST)
+        copy->begun = false;
+    if (st != WP_OK)
+        return st;
+    if (!pages) {
+        const bool moved_some = copy->counts[wp__queue_index(queue)][WP_COPY_MOVED] != copy->before;
+        copy->again = moved_some ? 0 : copy->again + 1;
+        if (moved_some || (copy->changed && copy->again < AGAIN)) {
+            forget_refused(copy, queue); /* it tries them again */
+        } else {
+            copy->at++;
+            copy->again = 0;
+        }
+        start_pass(copy);
+    }
+    *more = 1;
+    return WP_OK;
+}
+
+wp_status wp_copy_cancel(int64_t *let_go, wp_copy *copy, wp_error **err)
+{
+    int64_t count = 0;
+    wp_status st = check(copy, err);
+    if (st != WP_OK)
+        return st;
+    copy->begun = false;
+    forget_refused(copy, NULL);
+    st = enter(copy, err);
+    for (size_t i = 0; i < MOVED && st == WP_OK; i++)
+        st = wp__copy_give_up(&count, copy, moved[i], err);
+    if (st == WP_OK)
+        st = finish(copy, err);
+    if (st == WP_OK && let_go)
+        *let_go = count;
+    return st;
+}
+
+void wp_copy_free(wp_copy *copy)
+{
+    if (!copy)
+        return;
+    forget_refused(copy, NULL);
+    free(copy->refused);
+    wp__store_unref(copy->source.store);
+    wp__store_unref(copy->target.store);
+    free(copy);
+}

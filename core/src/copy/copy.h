@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Moving work between stores:
+ *   copy.c   the public calls: queues, pages, counts
+ *   page.c   one page: held, stored, compared, deleted, let go
+ *   memory.c keys of the inbox that were done
+ *   ops.c    the operations that these are made of
+ *   refuse.c what a target does not take
+ *   row.c    a message with all that is known of it: read, checked, hashed */
+#ifndef WP__COPY_H
+#define WP__COPY_H
+
+#include <waypost/copy.h>
+
+#include "db/store.h"
+#include "queue/queue.h"
+
+/* ---- ends --------------------------------------------------------------------------------- */
+
+/* One of the two stores. Everything that is written there is fenced by a lease there: whoever begins later
+ * takes it over, and nothing that began before him is written any more. */
+typedef struct wp__copy_end {
+    wp_store *store; /* a reference */
+    wp_id self;      /* which store it is */
+    wp_id peer;      /* and the other one */
+    char lease[96];
+    int64_t fence;
+    int64_t most_bytes; /* of a message; 0: any number */
+} wp__copy_end;
+
+/* Long, as it only tells who came last: a page may take as long as it takes. */
+#define WP__COPY_LEASE_US (INT64_C(24) * 3600 * 1000000)
+#define WP__COPY_OWNER "waypost.copy"
+
+/* ---- rows --------------------------------------------------------------------------------- */
+
+enum { WP__COPY_HASH_BYTES = 32 }; /* SHA-256 */
+
+/* The columns of a message, as queue_copy_read gives them; a queue's own follow. */
+enum {
+    WP__COPY_SEQ,
+    WP__COPY_ID,
+    WP__COPY_STATUS,
+    WP__COPY_ATTEMPT,
+    WP__COPY_CLAIM_NUMBER,
+    WP__COPY_NEXT_ATTEMPT,
+    WP__COPY_WORK_EXPIRES,
+    WP__COPY_LAST_ERROR,
+    WP__COPY_FINISHED_AT,
+    WP__COPY_FINISHED_BY,
+    WP__COPY_TOPIC,
+    WP__COPY_PAYLOAD,
+    WP__COPY_HEADERS,
+    WP__COPY_CORRELATION,
+    WP__COPY_ORDERING_KEY,
+    WP__COPY_CREATED_AT,
+    WP__COPY_DUE_AT,
+    WP__COPY_EXPIRES_AT,
+    WP__COPY_UNIQUE_KEY,
+    WP__COPY_COLUMNS,
+    /* of the inbox, instead of the unique key */
+    WP__COPY_SOURCE = WP__COPY_UNIQUE_KEY,
+    WP__COPY_MESSAGE_ID,
+    WP__COPY_CONSUMER,
+    WP__COPY_HASH,
+    WP__COPY_HASH_ALGORITHM,
+    WP__COPY_LAST_SEEN,
+    WP__COPY_INBOX_COLUMNS
+};
+static inline size_t wp__copy_columns(const wp__queue *queue)
+{
+    return queue == &wp__inbox ? WP__COPY_INBOX_COLUMNS : WP__COPY_COLUMNS;
+}
+
+typedef struct wp__copy_row {
+    const wp__queue *queue;
+    int64_t seq;
+    wp_id id;
+    wp__value columns[WP__COPY_INBOX_COLUMNS]; /* in `memory` */
+    char *memory;
+    int64_t there; /* its number where it was stored; 0: it was not */
+} wp__copy_row;
+
+typedef struct wp__copy_rows {
+    wp__copy_row *items;
+    size_t count;
+    size_t cap;
+} wp__copy_rows;
+
+wp_status wp__copy_rows_add(wp__copy_rows *rows, const wp__queue *queue, const wp__value *columns,
+                            wp_error **err);
+void wp__copy_rows_free(wp__copy_rows *rows);
+/* Why no engine could hold it, or NULL. A constant. */
+const char *wp__copy_row_fault(const wp__copy_row *row);
+wp_status wp__copy_row_hash(unsigned char out[WP__COPY_HASH_BYTES], const wp__copy_row *row,
+                            wp_error **err);
+
+/* What is on its way. */
+typedef struct wp__copy_item {
+    int64_t seq;
+    wp_id id;
+    int64_t status; /* 0, or WP_MESSAGE_FAILED */
+    int64_t bytes;
+    char *key;
+    enum {
+        WP__COPY_LOST,
+        WP__COPY_KEPT,
+        WP__COPY_ENDED
+    } held;       /* ended: by somebody, though it was held */
+    bool arrived; /* it came from the other store; else it is on its way there */
+    /* of those in the source */
+    int64_t there;       /* its number in the target; 0: not there */
+    int there_held;      /* likewise */
+    bool there_arrived;  /* the one there is the copy */
+    const char *refused; /* why it stays, or NULL */
+    char *why;           /* the same, where it is not a constant */
+    bool given;          /* it can still be read in the source */
+    int64_t seen_us;     /* of the inbox: when it was last seen, by what was read */
+    unsigned char hash[WP__COPY_HASH_BYTES]; /* of what was read in the source */
+    unsigned char back[WP__COPY_HASH_BYTES]; /* and read back from the target */
+} wp__copy_item;
+
+typedef struct wp__copy_items {
+    wp__copy_item *items;
+    size_t count;
+    size_t cap;
+} wp__copy_items;
+
+void wp__copy_items_free(wp__copy_items *items);
+int wp__copy_by_seq(const void *a, const void *b);
+
+/* Numbers of one store, as a JSON array. */
+typedef struct wp__copy_seqs {
+    wp__buf json;
+    size_t count;
+    const wp__copy_items
+        *as_read; /* not NULL: those of them that were seen again since are not held, likewise */
+} wp__copy_seqs;
+void wp__copy_seqs_add(wp__copy_seqs *seqs, int64_t seq);
+wp_status wp__copy_seqs_end(wp__copy_seqs *seqs, wp_error **err);
+
+/* ---- what a target cannot store (refuse.c) ------------------------------------------------ */
+
+/* Why the end cannot take it, by its size; or NULL. A constant. */
+const char *wp__copy_too_large(const wp__copy_end *end, const wp__copy_row *row);
+/* Whether it may be one row among many that the target does not take, by what it says. */
+bool wp__copy_may_be_refused(const wp_error *cause);
+/* Whether it is this one, which was stored alone: any other one it would take. */
+bool wp__copy_is_refused(const wp__copy_end *end, const wp__copy_row *row, const wp_error *cause);
+
+/* ---- operations (ops.c) ------------------------------------------------------------------- */
+
+/* Where the search for work is. */
+typedef struct wp__copy_place {
+    int64_t seq;     /* of unfinished ones */
+    int64_t died_us; /* of dead letters */
+    int64_t dead_seq;
+} wp__copy_place;
+
+/* The id of a store; made if it has none and `make` says so, else *there is false. */
+wp_status wp__copy_self(wp_id *id, bool *there, wp_store *store, bool make, wp_error **err);
+wp_status wp__copy_look_at(int64_t counts[5], wp_store *store, const wp_id *peer,
+                           const wp__queue *queue, wp_error **err);
+wp_status wp__copy_look_at_joins(int64_t counts[2], wp_store *store, wp_error **err);
+wp_status wp__copy_look_at_jobs(int64_t *jobs, wp_store *store, wp_error **err);
+/* How many bytes a message may have there, as far as the engine tells beforehand; 0: any number. */
+wp_status wp__copy_limit(int64_t *bytes, wp_store *store, wp_error **err);
+/* Hold the next ones; how many were looked at, 0: there are no more. */
+wp_status wp__copy_take(size_t *found, wp__copy_place *place, const wp__copy_end *end,
+                        const wp__queue *queue, int64_t limit, wp_error **err);
+wp_status wp__copy_take_dead(size_t *found, wp__copy_place *place, const wp__copy_end *end,
+                             const wp__queue *queue, int64_t limit, wp_error **err);
+wp_status wp__copy_list(wp__copy_items *out, const wp__copy_end *end, const wp__queue *queue,
+                        wp_error **err);
+/* `seqs` is a JSON array. */
+wp_status wp__copy_read(wp__copy_rows *out, const wp__copy_end *end, const wp__queue *queue,
+                        const wp__buf *seqs, wp_error **err);
+/* Store them, held; `there` of each tells whether it was. */
+wp_status wp__copy_put(wp__copy_rows *rows, const wp__copy_end *end, const wp__queue *queue,
+                       wp_error **err);
+/* What was done of the inbox: the next ones behind a number, or (`seqs`) these. */
+wp_status wp__copy_read_memory(wp__copy_rows *out, wp_store *store, int64_t after, int64_t limit,
+                               const wp__buf *seqs, wp_error **err);
+/* Store those whose keys are not known; `there` of each tells whether it was. */
+wp_status wp__copy_remember(wp__copy_rows *rows, const wp__copy_end *end, wp_error **err);
+/* Let them go: they are work, or dead letters, as ever. What is not held any more is left alone. */
+wp_status wp__copy_free_held(const wp__copy_end *end, const wp__queue *queue,
+                             const wp__copy_seqs *seqs, wp_error **err);
+/* Delete them; of the inbox, in the source, they are done, since what arrived there may arrive again. *missed: nothing was
+ * done, since one of them is not held any more. */
+wp_status wp__copy_settle(bool *missed, const wp__copy_end *end, const wp__queue *queue,
+                          const wp__copy_seqs *seqs, wp_error **err);
+/* Delete them, likewise. */
+wp_status wp__copy_drop(bool *missed, const wp__copy_end *end, const wp__queue *queue,
+                        const wp__copy_seqs *seqs, wp_error **err);
+
+/* Pause a topic there, as it was in the other store, unless that was done before. */
+wp_status wp__copy_pause(const wp__copy_end *end, const wp__queue *queue, const char *topic,
+                         const char *by, wp_error **err);
+
+/* ---- a page (page.c) ---------------------------------------------------------------------- */
+
+typedef struct wp__copy_sum {
+    uint64_t words[4];
+} wp__copy_sum;
+void wp__copy_sum_add(wp__copy_sum *sum, const unsigned char hash[WP__COPY_HASH_BYTES]);
+
+struct wp_copy {
+    wp__copy_end source;
+    wp__copy_end target;
+    int64_t page;
+    bool dead;
+    bool begun;
+    size_t at;      /* which of the moved queues */
+    int64_t before; /* MOVED of it when this pass began */
+    bool changed;   /* something changed in this pass while it was moved */
+    int again;      /* so many passes were for that alone */
+    wp__copy_place place;
+    int64_t counts[WP__QUEUES][WP_COPY_KINDS];
+    int64_t jobs;
+    int64_t joins;
+    char **refused;
+    size_t refused_count;
+    wp__copy_sum sums[2];
+    char texts[2][2 * WP__COPY_HASH_BYTES + 1];
+    /* For tests: end with WP_E_STOPPED after so many transactions, as if the process had died; -1: never. */
+    int64_t stop_after;
+    /* The same, to do something between any two of them. */
+    void (*between)(void *user);
+    void *between_user;
+};
+
+/* After each transaction that changes something: whether the test wants to see what comes of it. */
+wp_status wp__copy_committed(wp_copy *copy, wp_status st, wp_error **err);
+/* Tell of one that stays. */
+wp_status wp__copy_note_refused(wp_copy *copy, const wp__queue *queue, const wp_id *id,
+                                const char *why, wp_error **err);
+
+/* Finish what is on its way, or move the next page. *more: there may be more in this pass. */
+wp_status wp__copy_page(bool *more, wp_copy *copy, const wp__queue *queue, wp_error **err);
+/* Let go of all that is held in either store for the other one. */
+wp_status wp__copy_give_up(int64_t *let_go, wp_copy *copy, const wp__queue *queue, wp_error **err);
+/* Have the target know the next keys of the inbox that were done. */
+wp_status wp__copy_memory_page(bool *more, wp_copy *copy, wp_error **err);
+/* For tests: see stop_after and between. */
+void wp__copy_stop_after(wp_copy *copy, int64_t transactions);
+void wp__copy_do_between(wp_copy *copy, void (*between)(void *user), void *user);
+
+#endif

@@ -1,0 +1,3 @@
+-- queue_copy_arrive: note it.
+INSERT INTO {copy_item} (queue, seq, peer, status, finished_at, finished_by, arrived)
+VALUES (:name, :number, UNHEX(REPLACE(:owner, '-', '')), :status, :occurrence, :worker, 1)

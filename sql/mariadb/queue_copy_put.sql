@@ -1,0 +1,5 @@
+-- queue_copy_put: store a message that comes from another store, unless there is one with its id or an unfinished one with its unique key; its number. A dead letter has no claim to its unique key.
+INSERT INTO {queue} (id, topic, payload, headers, correlation_id, ordering_key, unique_key, created_at, due_at, expires_at)
+VALUES (UNHEX(REPLACE(:id, '-', '')), :topic, :payload, :headers, :correlation_id, :ordering_key,
+        CASE WHEN :status = 0 THEN :unique_key END, :since, :due_at, :expires_at)
+RETURNING seq

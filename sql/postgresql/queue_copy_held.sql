@@ -1,0 +1,7 @@
+-- queue_copy_held: those of :seqs that are held for the store :owner; nobody else can change that now. Of the inbox: when they were last seen.
+SELECT w.seq, CAST(0 AS bigint)
+FROM {copy_item} AS i JOIN {queue_work} AS w ON w.seq = i.seq
+WHERE i.queue = CAST(:name AS text) AND i.seq = ANY (ARRAY(SELECT CAST(j.seq AS bigint) FROM json_array_elements_text(CAST(CAST(:seqs AS text) AS json)) AS j (seq))) AND i.peer = CAST(CAST(:owner AS text) AS uuid)
+  AND w.status = 1 AND w.owner_token = i.peer
+ORDER BY w.seq
+FOR UPDATE OF w

@@ -1,0 +1,6 @@
+-- queue_copy_hold: the message :number, just stored, is held for the store :owner, and as far as it was there.
+INSERT INTO {queue_work} (seq, topic, status, at_once, next_attempt_at, attempt, claim_number, owner_token, locked_until, ordering_key, expires_at, last_error)
+SELECT m.seq, coalesce(m.topic, ''), 1, (:status = 0 AND :attempts = 0 AND :due_at <= :since AND :fired_at <= :since), :fired_at, :attempts, :version,
+       :owner, :lease, CASE WHEN :status = 0 THEN m.ordering_key END, :until, :reason
+FROM {queue} AS m
+WHERE m.seq = :number

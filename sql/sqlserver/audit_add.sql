@@ -1,0 +1,2 @@
+-- audit_add: note who did what.
+EXEC {Audit_Add} @Action = :action, @Actor = :worker, @Queue = :source, @Subject = :subject, @Detail = :detail, @Now = :now

@@ -1,0 +1,2 @@
+-- inbox_enqueue: store a message unless it is known; its id, number, hash and, unless it is new, its state. Waits for a transaction that is storing the same message.
+EXEC {inbox_Enqueue} @Id = :id, @Source = :source, @MessageId = :message_id, @Consumer = :consumer, @Topic = :topic, @Payload = :payload, @Headers = :headers, @CorrelationId = :correlation_id, @OrderingKey = :ordering_key, @Hash = :hash, @HashAlgorithm = :hash_algorithm, @DueAt = :due_at, @Delay = :delay, @ExpiresAt = :expires_at, @Now = :now

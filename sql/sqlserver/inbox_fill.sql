@@ -1,0 +1,2 @@
+-- inbox_fill: give the message @Number the values that it came with this time. Its ordering key stays while it is unfinished.
+EXEC {inbox_Fill} @Number = :number, @Topic = :topic, @Payload = :payload, @Headers = :headers, @CorrelationId = :correlation_id, @OrderingKey = :ordering_key, @Hash = :hash, @HashAlgorithm = :hash_algorithm, @DueAt = :due_at, @Delay = :delay, @ExpiresAt = :expires_at, @Now = :now

@@ -1,0 +1,2 @@
+-- job_delete: the job @Name itself.
+EXEC {Jobs_Delete} @Name = :name

@@ -1,0 +1,2 @@
+-- job_run_look: one run.
+EXEC {JobRuns_Look} @Id = :id

@@ -1,0 +1,2 @@
+-- join_get: one join.
+EXEC {Join_Get} @Id = :id

@@ -1,0 +1,2 @@
+-- queue_edit: the dead letter @Number has another payload.
+EXEC {queue_Edit} @Number = :number, @Payload = :payload

@@ -1,0 +1,15 @@
+-- job_find: the time, and the job @Name if there is one; whether a run of it is unfinished.
+IF OBJECT_ID(N{text:Jobs_Find}) IS NULL EXEC (N{body}CREATE PROCEDURE {Jobs_Find} AS RETURN{end});
+GO
+ALTER PROCEDURE {Jobs_Find}
+    @Name NVARCHAR(255),
+    @Now BIGINT = NULL
+AS
+BEGIN
+{settings}
+{now}
+    SELECT @now_us, j.Seq, CONVERT(CHAR(36), j.Id), j.Topic, j.Payload, j.CronSchedule, j.Zone, j.Options, j.Registrar,
+           CAST(j.IsAbsent AS INT), CASE WHEN j.IsEnabled = 1 THEN 0 ELSE 1 END, j.Version, DATEDIFF_BIG(MICROSECOND, CAST('1970-01-01' AS DATETIME2(6)), j.NextDueTime),
+           CASE WHEN EXISTS (SELECT 1 FROM {JobRuns} AS r WHERE r.JobId = j.Id AND r.StatusCode IN (0, 1)) THEN 1 ELSE 0 END
+    FROM (SELECT 1 AS One) AS o LEFT JOIN {Jobs} AS j ON j.JobName = @Name AND j.NameWidth = DATALENGTH(@Name);
+END

@@ -1,0 +1,12 @@
+-- job_run_look: one run.
+IF OBJECT_ID(N{text:JobRuns_Look}) IS NULL EXEC (N{body}CREATE PROCEDURE {JobRuns_Look} AS RETURN{end});
+GO
+ALTER PROCEDURE {JobRuns_Look}
+    @Id UNIQUEIDENTIFIER
+AS
+BEGIN
+{settings}
+    SELECT r.Seq, CONVERT(CHAR(36), r.Id), r.JobName, r.Topic, DATEDIFF_BIG(MICROSECOND, CAST('1970-01-01' AS DATETIME2(6)), r.ScheduledTime), DATEDIFF_BIG(MICROSECOND, CAST('1970-01-01' AS DATETIME2(6)), r.OccurrenceAt), DATEDIFF_BIG(MICROSECOND, CAST('1970-01-01' AS DATETIME2(6)), r.CreatedAt), DATEDIFF_BIG(MICROSECOND, CAST('1970-01-01' AS DATETIME2(6)), r.StartTime), DATEDIFF_BIG(MICROSECOND, CAST('1970-01-01' AS DATETIME2(6)), r.EndTime), CAST(r.StatusCode AS INT), r.RetryCount, r.Output, r.LastError
+    FROM {JobRuns} AS r
+    WHERE r.Id = @Id;
+END

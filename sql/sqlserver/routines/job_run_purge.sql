@@ -1,0 +1,23 @@
+-- job_run_purge: forget runs that were finished @Delay us ago or earlier; which were.
+IF OBJECT_ID(N{text:JobRuns_Purge}) IS NULL EXEC (N{body}CREATE PROCEDURE {JobRuns_Purge} AS RETURN{end});
+GO
+ALTER PROCEDURE {JobRuns_Purge}
+    @Delay BIGINT,
+    @BatchSize BIGINT,
+    @Now BIGINT = NULL
+AS
+BEGIN
+{settings}
+{now}
+    DECLARE @old DATETIME2(6) = {TimeOf}(@now_us - @Delay);
+    DECLARE @gone TABLE (Seq BIGINT NOT NULL);
+    DELETE r
+    OUTPUT deleted.Seq INTO @gone
+    FROM {JobRuns} AS r WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
+    WHERE r.EndTime IS NOT NULL AND r.Seq IN (
+        SELECT TOP (@BatchSize) e.Seq
+        FROM {JobRuns} AS e WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, INDEX (IX_Ended))
+        WHERE e.EndTime IS NOT NULL AND e.EndTime <= @old
+        ORDER BY e.EndTime, e.Seq);
+    SELECT g.Seq FROM @gone AS g ORDER BY g.Seq;
+END

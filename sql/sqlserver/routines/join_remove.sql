@@ -1,0 +1,32 @@
+-- join_remove: up to @BatchSize joins that were over at least @Age us ago go, with all that is known of them.
+IF OBJECT_ID(N{text:Join_Remove}) IS NULL EXEC (N{body}CREATE PROCEDURE {Join_Remove} AS RETURN{end});
+GO
+ALTER PROCEDURE {Join_Remove}
+    @Age BIGINT,
+    @BatchSize BIGINT,
+    @Now BIGINT = NULL
+AS
+BEGIN
+{settings}
+{now}
+    DECLARE @old DATETIME2(6) = {TimeOf}(@now_us - @Age);
+    DECLARE @gone TABLE (JoinSeq BIGINT NOT NULL PRIMARY KEY);
+    DECLARE @more INT = 1;
+{call_begin}
+    INSERT INTO @gone (JoinSeq)
+    SELECT TOP (@BatchSize) j.Seq
+    FROM {Join} AS j WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, INDEX (IX_Ended))
+    WHERE j.EndedAt IS NOT NULL AND j.EndedAt <= @old
+    ORDER BY j.EndedAt, j.Seq;
+    DELETE n FROM {JoinNext} AS n WITH (ROWLOCK) WHERE n.JoinSeq IN (SELECT g.JoinSeq FROM @gone AS g);
+    DELETE v FROM {JoinWait} AS v WITH (ROWLOCK) WHERE v.JoinSeq IN (SELECT g.JoinSeq FROM @gone AS g);
+    -- A thousand a statement: with 5,000 locks the server locks the whole table.
+    WHILE @more > 0
+    BEGIN
+        DELETE TOP (1000) m FROM {JoinMember} AS m WITH (ROWLOCK) WHERE m.JoinSeq IN (SELECT g.JoinSeq FROM @gone AS g);
+        SET @more = @@ROWCOUNT;
+    END;
+    DELETE j FROM {Join} AS j WITH (ROWLOCK) WHERE j.Seq IN (SELECT g.JoinSeq FROM @gone AS g);
+{call_end}
+    SELECT g.JoinSeq FROM @gone AS g;
+END

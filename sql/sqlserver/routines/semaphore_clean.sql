@@ -1,0 +1,36 @@
+-- semaphore_clean: forget up to @BatchSize holders whose time has passed @Delay us ago. What others have locked stays.
+IF OBJECT_ID(N{text:Semaphore_Clean}) IS NULL EXEC (N{body}CREATE PROCEDURE {Semaphore_Clean} AS RETURN{end});
+GO
+ALTER PROCEDURE {Semaphore_Clean}
+    @Delay BIGINT,
+    @BatchSize BIGINT,
+    @Now BIGINT = NULL
+AS
+BEGIN
+{settings}
+{now}
+    DECLARE @old DATETIME2(3) = {TimeOf}(@now_us - @Delay - (@now_us - @Delay) % 1000);
+    DECLARE @found TABLE (Fence BIGINT NOT NULL PRIMARY KEY, SemaphoreKey NVARCHAR(256) COLLATE Latin1_General_BIN2 NOT NULL);
+    DECLARE @free TABLE (SemaphoreKey NVARCHAR(256) COLLATE Latin1_General_BIN2 NOT NULL PRIMARY KEY);
+    DECLARE @gone TABLE (Fence BIGINT NOT NULL, SemaphoreKey NVARCHAR(256) COLLATE Latin1_General_BIN2 NOT NULL);
+{call_begin}
+    INSERT INTO @found (Fence, SemaphoreKey)
+    SELECT TOP (@BatchSize) h.Fence, h.SemaphoreKey
+    FROM {SemaphoreHolder} AS h WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+    WHERE h.LeaseUntilUtc <= @old
+    ORDER BY h.Fence;
+    INSERT INTO @free (SemaphoreKey)
+    SELECT s.SemaphoreKey
+    FROM {Semaphore} AS s WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
+    WHERE s.SemaphoreKey IN (SELECT f.SemaphoreKey FROM @found AS f);
+    DELETE h
+    OUTPUT deleted.Fence, deleted.SemaphoreKey INTO @gone
+    FROM {SemaphoreHolder} AS h WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
+    WHERE h.LeaseUntilUtc <= @old AND h.Fence IN (SELECT f.Fence FROM @found AS f JOIN @free AS n ON n.SemaphoreKey = f.SemaphoreKey);
+    UPDATE s
+    SET Held = s.Held - (SELECT COUNT(*) FROM @gone AS g WHERE g.SemaphoreKey = s.SemaphoreKey)
+    FROM {Semaphore} AS s WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
+    WHERE s.SemaphoreKey IN (SELECT g.SemaphoreKey FROM @gone AS g);
+{call_end}
+    SELECT g.Fence FROM @gone AS g;
+END
