@@ -604,22 +604,27 @@ static void test_dead__of_all_queues__replayed_and_purged_by_one_limit_and_rate(
     wp_dead_filter_free(filter);
 }
 
-/* What the view says, by a condition. */
-static int64_t in_view(bed *b, const char *condition)
+/* How many rows of a table or view meet a condition. */
+static int64_t rows_in(bed *b, const char *table, const char *condition)
 {
     static const char noun[] = "migration";
-    const char *view_name = b->engine->dead_letters ? b->engine->dead_letters : "dead_letters";
     const char *format = b->engine->journal;
     const char *at = strstr(format, noun);
-    char *view =
-        sqlite3_mprintf("%.*s%s%s", (int)(at - format), format, view_name, at + strlen(noun));
-    char *name = sqlite3_mprintf(view, b->engine->schema ? b->engine->schema : "infra");
+    char *place = sqlite3_mprintf("%.*s%s%s", (int)(at - format), format, table, at + strlen(noun));
+    char *name = sqlite3_mprintf(place, b->engine->schema ? b->engine->schema : "infra");
     char *sql = sqlite3_mprintf("SELECT count(*) FROM %s WHERE %s", name, condition);
     const int64_t number = bed_number(b, sql);
-    sqlite3_free(view);
+    sqlite3_free(place);
     sqlite3_free(name);
     sqlite3_free(sql);
     return number;
+}
+
+/* What the view says, by a condition. */
+static int64_t in_view(bed *b, const char *condition)
+{
+    return rows_in(b, b->engine->dead_letters ? b->engine->dead_letters : "dead_letters",
+                   condition);
 }
 
 /* proves: DLQ-001 */
@@ -1296,6 +1301,63 @@ static void test_worker__while_another_one_cleans_up__leaves_it_to_that(void **s
     worker_end(worker);
 }
 
+/* Pauses and ends of the topic t, each changing it, in a transaction of the app's. */
+static void change_pauses(bed *b, int times, bool *is_paused)
+{
+    bed_exec(b, b->engine->begin);
+    for (int i = 0; i < times; i++) {
+        int changed = 99;
+        WPT_OK((*is_paused ? wp_topic_resume : wp_topic_pause)(
+            &changed, b->store, b->conn, WP_SOURCE_OUTBOX, "t", "me", WPT_ERR));
+        assert_int_equal(changed, 1);
+        *is_paused = !*is_paused;
+    }
+}
+
+static size_t pauses_of(bed *b)
+{
+    wp_pauses *pauses = NULL;
+    size_t count;
+    WPT_OK(wp_pauses_read(&pauses, b->store, WPT_ERR));
+    count = wp_pauses_count(pauses);
+    wp_pauses_free(pauses);
+    return count;
+}
+
+/* On an engine where each change has a row of its own. One that is not committed supersedes nothing. */
+/* proves: WRK-008 */
+static void test_worker__cleans_up_what_pauses_in_the_apps_transactions_left(void **state)
+{
+    bed *b = *state;
+    const char *table = b->engine->dead_letters ? "PausedTopic" : "paused_topic";
+    bool is_paused = false, then = false;
+    wp_worker *worker;
+    if (b->engine->opens_new || b->engine->one_writer)
+        return; /* they have a row a topic */
+    bed_reopen(b, WPT_OPTIONS("outbox.keep_ms", "0", "inbox.keep_ms", "0", "timer.keep_ms", "0",
+                              "job.keep_ms", "0", "join.keep_ms", "0", "worker.poll_max_ms", "1000",
+                              "worker.wakeups", "false"));
+    for (int i = 0; i < 5; i++) {
+        change_pauses(b, 31, &is_paused);
+        bed_exec(b, b->engine->commit);
+    }
+    then = is_paused;
+    change_pauses(b, 2, &is_paused);
+    worker = idle_worker(b);
+    for (int i = 0; i < 20; i++) {
+        wpt_advance_ms(b->clock, INTERVAL_MS);
+        rounds_pass(b, worker);
+    }
+    bed_exec(b, b->engine->rollback);
+    assert_true(then);
+    assert_int_equal(pauses_of(b), 1);
+    assert_int_equal(rows_in(b, table, "1 = 1"), 1);
+    change_pauses(b, 1, &then);
+    bed_exec(b, b->engine->commit);
+    assert_int_equal(pauses_of(b), 0);
+    worker_end(worker);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1326,6 +1388,7 @@ int main(void)
         BED_TEST(test_worker__cleans_up_what_was_done_long_ago),
         BED_TEST(test_worker__with_much_to_clean_up__takes_one_page_after_the_other),
         BED_TEST(test_worker__while_another_one_cleans_up__leaves_it_to_that),
+        BED_TEST(test_worker__cleans_up_what_pauses_in_the_apps_transactions_left),
     };
     return bed_run(tests, WPT_COUNT(tests));
 }

@@ -305,6 +305,55 @@ wp_status wp_pauses_read(wp_pauses **out, wp_store *store, wp_error **err)
     return st;
 }
 
+/* ---- cleaning ----------------------------------------------------------------------------- */
+
+enum { CLEAN_PAGE = 100 }; /* so few that the table is not locked for them */
+
+typedef struct clean_op {
+    wp_op base;
+    int step;
+} clean_op;
+
+static wp_status clean_next(wp_op *op, wp_error **err)
+{
+    (void)err;
+    if (((clean_op *)op)->step++ == 0) {
+        wp__op_set_int(op, WP__P_BATCH, CLEAN_PAGE);
+        wp__op_use(op, WP__SQL_PAUSE_CLEAN, 1);
+    }
+    return WP_OK;
+}
+
+static wp_status clean_row(wp_op *op, const wp__value *columns, wp_error **err)
+{
+    (void)columns, (void)err;
+    op->result_count++;
+    return WP_OK;
+}
+
+static void clean_rewind(wp_op *op)
+{
+    ((clean_op *)op)->step = 0;
+}
+
+wp_status wp__pauses_clean_page(size_t *removed, bool *more, wp_store *store, wp_conn *conn,
+                                wp_error **err)
+{
+    static const wp__op_class cls = {.next = clean_next,
+                                     .row = clean_row,
+                                     .rewind = clean_rewind,
+                                     .writes = true,
+                                     .single = true};
+    clean_op op = {.step = 0};
+    wp_status st;
+    wp__op_init(&op.base, &cls, store);
+    st = wp__store_run(store, conn, &op.base, err);
+    *removed = st == WP_OK ? op.base.result_count : 0;
+    *more = *removed == CLEAN_PAGE;
+    wp__op_fini(&op.base);
+    return st;
+}
+
 size_t wp_pauses_count(const wp_pauses *pauses)
 {
     return pauses ? pauses->count : 0;

@@ -20,6 +20,9 @@ wp_pauses *wp__pauses_new(void);
 enum { WP__PAUSE_COLUMNS = 4 };
 wp_status wp__pauses_add(wp_pauses *pauses, const wp__value *columns, wp_error **err);
 void wp__pauses_clear(wp_pauses *pauses);
+/* Rows that say nothing any more, on engines where each change has its own: a page of them goes. */
+wp_status wp__pauses_clean_page(size_t *removed, bool *more, wp_store *store, wp_conn *conn,
+                                wp_error **err);
 /* Whether a topic is among them (NULL: nothing is). */
 bool wp__pauses_have(const wp_pauses *pauses, const wp__queue *queue, const char *topic,
                      size_t len);

@@ -157,7 +157,7 @@ typedef struct wp__reaping {
 /* Where a part is with cleaning up, see cleaning.c. */
 typedef struct wp__cleaning {
     bool under_way;
-    size_t kind;   /* at this one: a queue, or behind them joins */
+    size_t kind;   /* at this one: a queue, or behind them joins, then pauses */
     int64_t after; /* behind this row */
     size_t removed;
     int64_t leased_at; /* elapsed time, as is: */

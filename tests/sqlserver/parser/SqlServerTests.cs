@@ -251,7 +251,7 @@ public class SqlServerTests
     public void Maintenance_WaitsForNobody()
     {
         var tables = Queues.SelectMany(q => new[] { "Expire", "FindOld", "ReapExpired", "RemoveFinished" }.Select(p => ($"{q}_{p}", q)))
-            .Concat([("Join_Expire", "Join"), ("JobRuns_Purge", "JobRuns"), ("Jobs_Due", "Jobs")])
+            .Concat([("Join_Expire", "Join"), ("JobRuns_Purge", "JobRuns"), ("Jobs_Due", "Jobs"), ("PausedTopic_Clean", "PausedTopic")])
             .Where(t => Model.Plain.Procedures.Values.Any(p => p.Name == t.Item1)).ToArray();
         Assert.True(tables.Length > 14);
         foreach (var (procedure, table) in Places())
@@ -282,7 +282,7 @@ public class SqlServerTests
     public void Claims_PassLockedRows_AndLockTheirs()
     {
         var claiming = Queues.SelectMany(q => new[] { "Claim", "Expire", "FindDead", "FindExpired", "ReapExpired", "RemoveFinished", "RenewFree" }.Select(p => $"{q}_{p}"))
-            .Concat(["JobRuns_Purge", "Join_End", "Join_Expire", "Join_Remove", "Join_WaitHold", "Lease_Clean", "Lease_Keep", "Semaphore_Acquire", "Semaphore_Clean", "Semaphore_Keep"]);
+            .Concat(["JobRuns_Purge", "Join_End", "Join_Expire", "Join_Remove", "Join_WaitHold", "Lease_Clean", "Lease_Keep", "PausedTopic_Clean", "Semaphore_Acquire", "Semaphore_Clean", "Semaphore_Keep"]);
         TableHintKind[] claim = [TableHintKind.ReadPast, TableHintKind.UpdLock, TableHintKind.Rowlock, TableHintKind.ReadCommittedLock];
         var found = Places().Where(p => Hints(p.Table).IsSupersetOf(claim)).Select(p => p.Procedure.Name).Distinct();
         Assert.Equal(claiming.Order(StringComparer.Ordinal), found.Order(StringComparer.Ordinal));
@@ -317,10 +317,13 @@ public class SqlServerTests
     public void Pauses_AreAddedToAndReadOnce_SoThatWhatIsNotCommittedSaysNothing()
     {
         var places = Places().Where(p => p.Table.SchemaObject.BaseIdentifier.Value == "PausedTopic").ToList();
-        Assert.Equal(["PausedTopic_Add", "PausedTopic_List", "PausedTopic_Remove"], places.Select(p => p.Procedure.Name).Distinct().Order(StringComparer.Ordinal));
+        Assert.Equal(["PausedTopic_Add", "PausedTopic_Clean", "PausedTopic_List", "PausedTopic_Remove"], places.Select(p => p.Procedure.Name).Distinct().Order(StringComparer.Ordinal));
         var read = Assert.Single(places, p => p.Procedure.Name == "PausedTopic_List").Table;
         Assert.Contains(TableHintKind.ReadPast, Hints(read));
-        foreach (var procedure in places.Select(p => p.Procedure).Distinct().Where(p => p.Name != "PausedTopic_List"))
+        var cleaned = places.Where(p => p.Procedure.Name == "PausedTopic_Clean").ToList();
+        Assert.Equal(3, cleaned.Count); // what goes, by what is behind it; and it is gone
+        Assert.All(cleaned, p => Assert.Contains(TableHintKind.ReadPast, Hints(p.Table)));
+        foreach (var procedure in places.Select(p => p.Procedure).Distinct().Where(p => p.Name is "PausedTopic_Add" or "PausedTopic_Remove"))
         {
             Assert.Empty(Procedure.Find<UpdateSpecification>(procedure.Body));
             var cleaning = Assert.Single(Procedure.Find<IfStatement>(procedure.Body), i => Procedure.Find<DeleteSpecification>(i.ThenStatement).Count > 0);
