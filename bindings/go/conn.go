@@ -12,7 +12,9 @@ import (
 
 // Execer is a connection or transaction of the app's: a *sql.Tx, a *sql.Conn, a *sql.DB, or what
 // wraps one of them. Waypost runs its statements there and never begins, commits or rolls back. For
-// a *sql.DB, which has no transaction to join, it takes one of its own.
+// a *sql.DB, which has no transaction to join, it takes one of its own. A wrapper of a transaction should have
+// its methods Commit and Rollback, as one that embeds it has: by them it is known as one, and a statement
+// that comes after its end is refused.
 //
 // Connections that are not database/sql's: see Pgx and Via.
 type Execer interface {
@@ -47,6 +49,9 @@ func QuestionMarks(on Execer) Execer {
 	if on == nil {
 		return nil
 	}
+	if marked, ok := on.(questionMarks); ok {
+		return marked
+	}
 	return questionMarks{on}
 }
 
@@ -58,6 +63,15 @@ func unmarked(on Execer) (bare Execer, questions bool) {
 		return marked.Execer, true
 	}
 	return on, false
+}
+
+// isTransaction is whether it is a *sql.Tx, or wraps one and lets its methods be seen.
+func isTransaction(on Execer) bool {
+	_, ok := on.(interface {
+		Commit() error
+		Rollback() error
+	})
+	return ok
 }
 
 func isDB(on Execer) bool {
@@ -173,10 +187,7 @@ func execute(ctx context.Context, on Execer, begin func() (*operation, error),
 	if err := op.prepare(questions); err != nil {
 		return err
 	}
-	if _, ok := on.(interface {
-		Commit() error
-		Rollback() error
-	}); ok { // *sql.Tx, and what wraps one
+	if isTransaction(on) {
 		if err := op.requireTransaction(); err != nil {
 			return err
 		}

@@ -21,7 +21,9 @@ func (s scripted) Connect(context.Context) (driver.Conn, error) { return s, nil 
 func (s scripted) Driver() driver.Driver                        { return nil }
 func (s scripted) Prepare(string) (driver.Stmt, error)          { return nil, errors.ErrUnsupported }
 func (s scripted) Close() error                                 { return nil }
-func (s scripted) Begin() (driver.Tx, error)                    { return nil, errors.ErrUnsupported }
+func (s scripted) Begin() (driver.Tx, error)                    { return s, nil }
+func (s scripted) Commit() error                                { return nil }
+func (s scripted) Rollback() error                              { return nil }
 func (s scripted) QueryContext(context.Context, string, []driver.NamedValue) (driver.Rows, error) {
 	return &scriptedRows{scripted: s}, nil
 }
@@ -89,7 +91,53 @@ func TestQuestionMarksAreSeenThrough(t *testing.T) {
 	}
 	db := sql.OpenDB(scripted{})
 	defer db.Close()
-	if on, questions := unmarked(QuestionMarks(db)); !isDB(on) || !questions {
-		t.Fatalf("got a %T, %v", on, questions)
+	for _, marked := range []Execer{QuestionMarks(db), QuestionMarks(QuestionMarks(db))} {
+		if on, questions := unmarked(marked); !isDB(on) || !questions {
+			t.Fatalf("got a %T, %v", on, questions)
+		}
+	}
+}
+
+// A transaction as apps' own packages have it.
+type (
+	embedding struct {
+		*sql.Tx
+		mapper string
+	}
+	transaction interface {
+		Execer
+		Commit() error
+		Rollback() error
+	}
+	wrapping struct{ transaction }
+	logging  struct{ Execer }
+)
+
+// Where a server may have ended a transaction, what joins it must know that it is one.
+/* proves: BND-002 */
+func TestTransactionsInWrappersAreKnownAsSuch(t *testing.T) {
+	db := sql.OpenDB(scripted{})
+	defer db.Close()
+	tx, err := db.BeginTx(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback() //nolint:errcheck // there is nothing to roll back
+	conn, err := db.Conn(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, on := range []Execer{tx, embedding{tx, "x"}, &embedding{tx, "x"}, wrapping{tx}, wrapping{embedding{tx, "x"}}} {
+		for _, marked := range []Execer{on, QuestionMarks(on), QuestionMarks(QuestionMarks(on))} {
+			if bare, _ := unmarked(marked); !isTransaction(bare) {
+				t.Errorf("a %T is not known as a transaction", on)
+			}
+		}
+	}
+	for _, on := range []Execer{db, conn, logging{tx}, Via(nil)} {
+		if isTransaction(on) {
+			t.Errorf("a %T is taken for a transaction", on)
+		}
 	}
 }

@@ -2,7 +2,8 @@
 """What drivers make of what DB-API cursors give, without a server."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Sequence
+import asyncio
+from typing import Any, List, Optional, Sequence, Tuple
 
 import pytest
 
@@ -33,7 +34,7 @@ class Cursor:
 
     @property
     def description(self) -> Optional[List[Any]]:
-        return None if self.now is None else [("a",)]
+        return None if self.now is None else [("a", None, None, None, None, None, None)]
 
     def fetchall(self) -> Any:
         if self.now is None:
@@ -120,39 +121,112 @@ def test_pymssqls_connections_and_cursors_are_known() -> None:
     assert isinstance(drivers._choose(pymssql.Cursor), drivers.StandIn)
 
 
-class Results(Cursor):
-    """A cursor as SQLAlchemy's result of it, too."""
-
-    returns_rows = True
-
-    @property
-    def cursor(self) -> Cursor:
-        return self
+class Lost(Trouble):
+    """The connection is."""
 
 
-class SqlAlchemys:
-    """What of SQLAlchemy's connection to SQL Server its driver needs."""
+class Module:
+    """A DB-API module for SQLAlchemy, whose connections give these results."""
 
-    class dialect:
-        name, paramstyle = "mssql", "qmark"
-        dbapi_exception_translation_map: Dict[str, str] = {}
+    paramstyle = "qmark"
+    Error = Trouble
 
-        class dbapi:
-            Error = Trouble
-
-    def __init__(self, *results: Any) -> None:
+    def __init__(self, results: Sequence[Any]) -> None:
         self.results = results
+        self.made: List[Any] = []
 
-    def exec_driver_sql(self, sql: str, parameters: object) -> Results:
-        result = Results(self.results)
-        result.execute(sql, parameters)
-        return result
+    def connect(self, *arguments: Any, **options: Any) -> Any:
+        connection: Any = Connection(*self.results)
+        connection.autocommit = False
+        connection.commit = connection.rollback = connection.close = lambda: None
+        self.made.append(connection)
+        return connection
 
 
-def test_sqlalchemys_results_are_all_read_and_the_error_is_its_own() -> None:
+def sqlserver_by_sqlalchemy(is_async: bool, *results: Any) -> Tuple[Module, Any]:
+    """SQLAlchemy's own engine of SQL Server on such a module."""
+    base: Any = pytest.importorskip("sqlalchemy.dialects.mssql.base").MSDialect
+    pools = pytest.importorskip("sqlalchemy.pool")
+    module = Module(results)
+
+    class Dialect(base):  # type: ignore[misc]
+        driver, supports_statement_cache, default_paramstyle = "scripted", False, "qmark"
+
+        @classmethod
+        def get_pool_class(cls, url: object) -> Any:
+            return pools.AsyncAdaptedQueuePool if is_async else pools.QueuePool
+
+        def initialize(self, connection: object) -> None:
+            pass  # nobody is asked for the server's version
+
+        def on_connect(self) -> None:
+            return None
+
+        def is_disconnect(self, error: object, connection: object, cursor: object) -> bool:
+            return isinstance(error, Lost)
+
+    Dialect.is_async = is_async
+    registry = pytest.importorskip("sqlalchemy.dialects").registry
+    registry.impls["mssql.scripted"] = lambda: Dialect
+    make = (
+        pytest.importorskip("sqlalchemy.ext.asyncio").create_async_engine
+        if is_async
+        else pytest.importorskip("sqlalchemy").create_engine
+    )
+    return module, make("mssql+scripted://app@db/shop", module=module)
+
+
+def on_sqlserver(is_async: bool, *results: Any) -> Tuple[Module, Any, List[Any]]:
+    """A statement on a connection of a new engine, and what came of it: rows, or an error; then another
+    connection from its pool."""
+    module, engine = sqlserver_by_sqlalchemy(is_async, *results)
+    came: List[Any] = []
+
+    async def run() -> None:
+        for _ in range(2):
+            async with engine.connect() as connection:
+                try:
+                    rows = await drivers.SqlAlchemyAsync().execute(connection, "EXEC a", ())
+                    came.append([tuple(row) for row in rows])
+                except Exception as error:
+                    came.append(error)
+
+    if is_async:
+        asyncio.run(run())
+    else:
+        for _ in range(2):
+            with engine.connect() as connection:
+                try:
+                    rows = drivers.SqlAlchemy().execute(connection, "EXEC a", ())
+                    came.append([tuple(row) for row in rows])
+                except Exception as error:
+                    came.append(error)
+    return module, engine, came
+
+
+# proves: BND-002
+@pytest.mark.parametrize("is_async", [False, True], ids=["plain", "async"])
+def test_sqlalchemys_results_are_all_read_and_the_error_is_its_own(is_async: bool) -> None:
     exc = pytest.importorskip("sqlalchemy.exc")
-    driver = drivers.SqlAlchemy()
-    assert list(driver.execute(SqlAlchemys([(1,)], None, [(2,)]), "EXEC a", ())) == [(1,), (2,)]
-    with pytest.raises(exc.DBAPIError, match="at the end") as raised:
-        driver.execute(SqlAlchemys([(1,)], Trouble("at the end of the procedure")), "EXEC a", ())
-    assert isinstance(raised.value.orig, Trouble)
+    module, _, came = on_sqlserver(is_async, [(1,)], None, [(2,)])
+    assert came == [[(1,), (2,)]] * 2
+    assert len(module.made) == 1
+    module, _, came = on_sqlserver(is_async, [(1,)], Trouble("at the end of the procedure"))
+    for error in came:
+        assert isinstance(error, exc.DBAPIError) and "at the end" in str(error)
+        assert isinstance(error.orig, Trouble) and not error.connection_invalidated
+    assert len(module.made) == 1  # the pool has it again
+    assert all(cursor.closed for cursor in module.made[0].made)
+
+
+# proves: BND-002
+@pytest.mark.parametrize("is_async", [False, True], ids=["plain", "async"])
+def test_a_connection_of_sqlalchemys_that_dies_between_rows_is_not_given_out_again(
+    is_async: bool,
+) -> None:
+    exc = pytest.importorskip("sqlalchemy.exc")
+    module, _, came = on_sqlserver(is_async, [(1,)], Lost("the server has gone away"))
+    for error in came:
+        assert isinstance(error, exc.DBAPIError) and error.connection_invalidated
+        assert isinstance(error.orig, Lost)
+    assert len(module.made) == 2

@@ -418,13 +418,24 @@ class SqlAlchemy(Driver):
 
 
 def _results_behind(result: Any, connection: Any, sql: str) -> Rows:
-    """All rows of a procedure, and the error behind them: SQLAlchemy reads the first result alone."""
+    """All rows of a procedure, and the error behind them: SQLAlchemy reads the first result alone. A connection
+    that is lost between them it does not give out again."""
     kinds = connection.dialect.dbapi.Error
     try:
         return _all_rows(result.cursor)
     except kinds as error:
+        below = None if connection.invalidated else connection.connection.dbapi_connection
+        lost = bool(connection.dialect.is_disconnect(error, below, result.cursor))
+        if lost and not connection.invalidated:
+            connection.invalidate(error)
         raise sys.modules["sqlalchemy.exc"].DBAPIError.instance(
-            sql, None, error, kinds, hide_parameters=True, dialect=connection.dialect
+            sql,
+            None,
+            error,
+            kinds,
+            hide_parameters=True,
+            connection_invalidated=lost,
+            dialect=connection.dialect,
         ) from error
 
 
@@ -448,6 +459,9 @@ class SqlAlchemyAsync(AsyncDriver):
         return str(connection.dialect.paramstyle)
 
     async def execute(self, connection: Any, sql: str, parameters: Parameters) -> Rows:
+        if connection.dialect.name == "mssql":  # further results are read by the plain cursor
+            rows: Rows = await connection.run_sync(SqlAlchemy().execute, sql, parameters)
+            return rows
         result = await connection.exec_driver_sql(sql, _for_sqlalchemy(connection, parameters))
         try:
             return list(result) if result.returns_rows else ()
