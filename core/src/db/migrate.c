@@ -220,7 +220,7 @@ static wp_status run_script(wp_conn *conn, const wp__sql_source *script, wp_erro
 }
 
 /* Stored procedures are replaced by those of this library: a change of one comes with a migration. They are made
- * after the last one, or after each where each commits. */
+ * after the last one, before it is noted: a deployment that was cut off makes them again. */
 static wp_status make_routines(wp_conn *conn, wp_error **err)
 {
     const wp__engine *engine = wp__store_engine(conn->store);
@@ -237,11 +237,11 @@ static wp_status make_routines(wp_conn *conn, wp_error **err)
     return st;
 }
 
-static wp_status apply(wp_conn *conn, const wp__sql_source *migration, wp_error **err)
+static wp_status apply(wp_conn *conn, const wp__sql_source *migration, bool last, wp_error **err)
 {
     journal_op op = {.name = migration->name, .number = number_of(migration)};
     wp_status st = run_script(conn, migration, err);
-    if (st == WP_OK && wp__store_engine(conn->store)->one_by_one)
+    if (st == WP_OK && last)
         st = make_routines(conn, err);
     if (st == WP_OK)
         st = run(conn, &op, &record_class, err);
@@ -252,28 +252,23 @@ static wp_status apply(wp_conn *conn, const wp__sql_source *migration, wp_error 
 
 static wp_status deploy_in_transaction(wp_conn *conn, wp_error **err)
 {
-    const wp__engine *engine = wp__store_engine(conn->store);
     journal_op create = {0};
     applied_set applied = 0;
     bool found = false;
-    bool migrated = false;
     wp_status st;
     if ((st = run(conn, &create, &create_class, err)) != WP_OK ||
         (st = read_journal(&found, &applied, conn, err)) != WP_OK)
         return st;
-    for (size_t i = 0; i < *engine->migration_count && st == WP_OK; i++) {
-        const wp__sql_source *migration = &engine->migrations[i];
-        if (has(applied, migration))
-            continue;
-        st = apply(conn, migration, err);
-        migrated = true;
+    for (const wp__sql_source *migration = missing(conn, applied), *next; migration && st == WP_OK;
+         migration = next) {
+        applied |= UINT64_C(1) << number_of(migration);
+        next = missing(conn, applied);
+        st = apply(conn, migration, !next, err);
         if (st == WP_OK)
             WP__LOG(wp__store_log(conn->store), WP_LOG_INFO, "schema migrated",
                     WP__F_TEXT("StoreId", wp_store_id(conn->store)),
                     WP__F_TEXT("Migration", migration->name));
     }
-    if (st == WP_OK && migrated && !engine->one_by_one)
-        st = make_routines(conn, err);
     return st;
 }
 
