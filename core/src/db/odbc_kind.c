@@ -121,6 +121,7 @@ static const wp__odbc_kind kinds[] = {
      .settings = maodbc,
      .vanished = {"READ_TIMEOUT", "%lld"},
      .vanished_unit_ms = 1000,
+     .dead_asks = true,
      .codes = mariadb_codes},
     {.dbms = "Microsoft SQL Server",
      .driver = "libmsodbcsql",

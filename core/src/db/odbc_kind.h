@@ -31,6 +31,7 @@ typedef struct wp__odbc_kind {
     bool wide; /* texts go in UTF-16: what narrow ones mean depends on the driver and the locale */
     bool
         direct; /* statements are not prepared: each is sent with its parameters in one round trip */
+    bool dead_asks; /* SQL_ATTR_CONNECTION_DEAD is a round trip to the server */
     /* The setting that ends a connection whose server has vanished; its value is printed with the
      * milliseconds. Without a key: none, the time limit of statements does it. */
     wp__odbc_setting vanished;
