@@ -592,6 +592,63 @@ static void test_acquire__with_an_old_view_on_mariadb__takes_nothing_twice(void 
     maria_close(&m);
 }
 
+typedef struct waiting {
+    wp_store *store;
+    wp_lease_info *info;
+} waiting;
+
+static void *acquire_meanwhile(void *arg)
+{
+    waiting *self = arg;
+    MUST_OK(wp_lease_acquire(&self->info, self->store, NULL, WP_LEASE_EXCLUSIVE, "n", "second",
+                             10000, &must_err));
+    return NULL;
+}
+
+/* Whether a transaction waits for a lock, for long enough that it tells. The server looks ten times a second, if it is
+ * not asked more often. */
+static bool is_waiting(SQLHDBC dbc)
+{
+    fault_nap_us(120000);
+    return wpt_odbc_number(dbc, "SELECT COUNT(*) FROM information_schema.innodb_trx"
+                                " JOIN information_schema.processlist ON trx_mysql_thread_id = id"
+                                " WHERE db = DATABASE() AND trx_state = 'LOCK WAIT'") == 1;
+}
+
+/* A transaction takes a name that nobody had before, another one wants it at once, and waits. */
+/* proves: LSE-001 */
+static void test_acquire__behind_a_first_one_on_mariadb__holds_from_then_on(void **state)
+{
+    static const char *const ends[] = {"ROLLBACK", "COMMIT"};
+    maria m = maria_open("");
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        waiting w = {.store = m.store};
+        wp__thread thread;
+        wp_conn *conn;
+        SQLHDBC dbc = maria_app(&m, &conn, "REPEATABLE READ");
+        const int64_t first = ask(m.store, conn, WP_LEASE_EXCLUSIVE, "n", "first");
+        int64_t ended;
+        MUST_OK(wp__thread_start(&thread, "acquire", acquire_meanwhile, &w, &must_err));
+        AWAIT(is_waiting(m.dbc));
+        if (i == 1)
+            MUST_OK(wp_lease_release(NULL, m.store, conn, WP_LEASE_EXCLUSIVE, "n", "first", first,
+                                     &must_err));
+        ended = utc_us();
+        wpt_odbc_exec(dbc, ends[i]);
+        wp__thread_join(&thread);
+        MUST(wp_lease_info_granted(w.info));
+        MUST(wp_lease_info_fence(w.info) > first);
+        MUST(wp_lease_info_now_us(w.info) >= ended);
+        MUST(wp_lease_info_until_us(w.info) == wp_lease_info_now_us(w.info) + 10000000);
+        wp_lease_info_free(w.info);
+        wpt_odbc_exec(m.dbc, "DELETE FROM infra_lease");
+        wp_conn_free(conn);
+        wpt_odbc_close(dbc);
+    }
+    maria_close(&m);
+}
+
 /* ---- forks -------------------------------------------------------------------------------- */
 
 /* proves: LSE-005, WRK-006 */
@@ -636,6 +693,7 @@ static int suite(void)
         WITH_PLACE(test_keeper__on_mariadb_its_connection_dies_or_hangs__connects_anew_and_renews),
         WITH_PLACE(test_acquire__in_apps_transactions_on_mariadb__block_nobody_else),
         WITH_PLACE(test_acquire__with_an_old_view_on_mariadb__takes_nothing_twice),
+        WITH_PLACE(test_acquire__behind_a_first_one_on_mariadb__holds_from_then_on),
         WITH_PLACE(test_keeper__its_connection_dies_or_hangs__connects_anew_and_renews),
         WITH_PLACE(test_semaphore__slots_expire_while_two_transactions_ask__neither_is_a_victim),
         WITH_PLACE(test_lead__the_answer_is_lost__takes_its_own_lease_over),

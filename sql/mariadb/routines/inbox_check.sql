@@ -18,6 +18,7 @@ BEGIN
     DECLARE v_state BIGINT;
     DECLARE v_known BIGINT;
     DECLARE v_found BIGINT DEFAULT 0;
+    DECLARE v_new BOOL DEFAULT FALSE;
 {call_begin}
     -- As this transaction saw the message before: null where it did not.
     SELECT MAX(m.changes), MAX(m.seq) INTO v_before, v_known
@@ -35,12 +36,18 @@ BEGIN
         VALUES (UNHEX(REPLACE(p_id, '-', '')), p_source, p_message_id, p_consumer, p_hash, p_hash_algorithm, v_now, v_now, v_now)
         ON DUPLICATE KEY UPDATE last_seen_at = v_now, changes = changes + 1,
             hash_algorithm = CASE WHEN hash IS NULL THEN p_hash_algorithm ELSE hash_algorithm END, hash = COALESCE(hash, p_hash);
+        SET v_new = ROW_COUNT() = 1; -- 2: it was there, and was changed
     END IF;
-    SELECT m.id, m.seq, m.changes INTO v_id, v_seq, v_changes
-    FROM {inbox} AS m WHERE m.source = p_source AND m.message_id = p_message_id AND m.consumer = p_consumer;
-    IF v_id <> UNHEX(REPLACE(p_id, '-', '')) THEN
-        CALL {inbox_state}(v_seq, v_before IS NULL OR v_before <> v_changes - 1, v_state);
+    IF v_new THEN
+        SELECT HEX(m.id), m.seq, m.hash, m.hash_algorithm, v_state
+        FROM {inbox} AS m WHERE m.source = p_source AND m.message_id = p_message_id AND m.consumer = p_consumer;
+    ELSE
+        SELECT m.id, m.seq, m.changes INTO v_id, v_seq, v_changes
+        FROM {inbox} AS m WHERE m.source = p_source AND m.message_id = p_message_id AND m.consumer = p_consumer;
+        IF v_id <> UNHEX(REPLACE(p_id, '-', '')) THEN
+            CALL {inbox_state}(v_seq, v_before IS NULL OR v_before <> v_changes - 1, v_state);
+        END IF;
+        SELECT HEX(m.id), m.seq, m.hash, m.hash_algorithm, v_state FROM {inbox} AS m WHERE m.seq = v_seq;
     END IF;
-    SELECT HEX(m.id), m.seq, m.hash, m.hash_algorithm, v_state FROM {inbox} AS m WHERE m.seq = v_seq;
 {call_end}
 END
