@@ -212,22 +212,37 @@ func (j Jobs) TriggerIn(ctx context.Context, on Execer, name string) (run ID, er
 	return run, err
 }
 
+// TriggerBy is Trigger, and the audit tells that by, which may be "", did it; in the app's transaction if on
+// is not nil.
+func (j Jobs) TriggerBy(ctx context.Context, on Execer, name, by string) (run ID, err error) {
+	if err := ctx.Err(); err != nil {
+		return ID{}, err
+	}
+	if on == nil {
+		return j.triggerBy(name, by)
+	}
+	err = executeOn(ctx, on, func() (*operation, error) { return j.triggerByOp(name, by) },
+		func(op *operation) (err error) { run, err = op.id(0); return err })
+	return run, err
+}
+
 // Enable lets a job go on that was disabled, with the first occurrence after now; a one-time job whose
-// time has passed meanwhile fires at once. ErrNotFound: no such job.
-func (j Jobs) Enable(ctx context.Context, name string) error {
+// time has passed meanwhile fires at once. by, who says so, is noted in the audit, and may be "".
+// ErrNotFound: no such job.
+func (j Jobs) Enable(ctx context.Context, name, by string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return j.setEnabled(name, true)
+	return j.setEnabled(name, true, by)
 }
 
 // Disable has a job get no more runs by its schedule, whatever is registered or put, until it is
-// enabled again. ErrNotFound: no such job.
-func (j Jobs) Disable(ctx context.Context, name string) error {
+// enabled again. by is as Enable's. ErrNotFound: no such job.
+func (j Jobs) Disable(ctx context.Context, name, by string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return j.setEnabled(name, false)
+	return j.setEnabled(name, false, by)
 }
 
 // Get looks one job up. ErrNotFound: there is none.

@@ -86,6 +86,20 @@ func optionalText(text string) cText {
 	return newText(text)
 }
 
+// withNameBy calls with a name, which errors call argument, and who does something to it, as C has them.
+func withNameBy(argument, name, by string, f func(name, by *C.char) error) error {
+	if err := checkText(argument, name); err != nil {
+		return err
+	}
+	if err := checkText("by", by); err != nil {
+		return err
+	}
+	what, who := newText(name), optionalText(by)
+	defer what.free()
+	defer who.free()
+	return f(what.ptr, who.ptr)
+}
+
 func (t cText) free() {
 	if t.ptr != nil {
 		C.free(unsafe.Pointer(t.ptr))

@@ -116,6 +116,16 @@ func (j Jobs) triggerOp(name string) (*operation, error) {
 	})
 }
 
+func (j Jobs) triggerByOp(name, by string) (op *operation, e error) {
+	e = withNameBy("name", name, by, func(name, by *C.char) (e error) {
+		op, e = j.store.operation(func(out **C.wp_op, store *C.wp_store, err **C.wp_error) C.wp_status {
+			return C.wp_job_trigger_by_op(out, store, name, by, err)
+		})
+		return e
+	})
+	return op, e
+}
+
 func (j Jobs) getOp(name string) (*operation, error) {
 	return j.opByName(name, func(out **C.wp_op, store *C.wp_store, name *C.char, err **C.wp_error) C.wp_status {
 		return C.wp_job_get_op(out, store, name, err)
@@ -199,9 +209,21 @@ func (j Jobs) trigger(name string) (ID, error) {
 	return idOf(id), err
 }
 
-func (j Jobs) setEnabled(name string, enabled bool) error {
-	return j.store.byName(name, func(store *C.wp_store, name *C.char, err **C.wp_error) C.wp_status {
-		return C.wp_job_set_enabled(store, name, cBool(enabled), err)
+func (j Jobs) triggerBy(name, by string) (ID, error) {
+	var id C.wp_id
+	e := withNameBy("name", name, by, func(name, by *C.char) error {
+		return j.store.call(func(store *C.wp_store, err **C.wp_error) C.wp_status {
+			return C.wp_job_trigger_by(&id, store, name, by, err)
+		})
+	})
+	return idOf(id), e
+}
+
+func (j Jobs) setEnabled(name string, enabled bool, by string) error {
+	return withNameBy("name", name, by, func(name, by *C.char) error {
+		return j.store.call(func(store *C.wp_store, err **C.wp_error) C.wp_status {
+			return C.wp_job_set_enabled_by(store, name, cBool(enabled), by, err)
+		})
 	})
 }
 

@@ -9,22 +9,8 @@ import "C"
 
 import "time"
 
-// withTopic calls with a topic and who says so as C has them.
-func withTopic(topic, by string, f func(topic, by *C.char) error) error {
-	if err := checkText("topic", topic); err != nil {
-		return err
-	}
-	if err := checkText("by", by); err != nil {
-		return err
-	}
-	name, who := newText(topic), optionalText(by)
-	defer name.free()
-	defer who.free()
-	return f(name.ptr, who.ptr)
-}
-
 func (q Queue) pause(resumes bool, topic, by string) (yes bool, e error) {
-	e = withTopic(topic, by, func(topic, by *C.char) (e error) {
+	e = withNameBy("topic", topic, by, func(topic, by *C.char) (e error) {
 		yes, e = q.store.told(func(yes *C.int, store *C.wp_store, err **C.wp_error) C.wp_status {
 			if resumes {
 				return C.wp_topic_resume(yes, store, nil, q.kind.c(), topic, by, err)
@@ -37,7 +23,7 @@ func (q Queue) pause(resumes bool, topic, by string) (yes bool, e error) {
 }
 
 func (q Queue) pauseOp(resumes bool, topic, by string) (op *operation, e error) {
-	e = withTopic(topic, by, func(topic, by *C.char) (e error) {
+	e = withNameBy("topic", topic, by, func(topic, by *C.char) (e error) {
 		op, e = q.store.operation(func(out **C.wp_op, store *C.wp_store, err **C.wp_error) C.wp_status {
 			if resumes {
 				return C.wp_topic_resume_op(out, store, q.kind.c(), topic, by, err)

@@ -2,6 +2,10 @@
 /* Conformance of what operators change by hand, and of what is noted of it; and of lists of leases. */
 #include "bed.h"
 
+#include <string.h>
+
+#include "db/store.h"
+
 /* The latest note. */
 static void noted(bed *b, const char *action, wp_source source, const char *subject,
                   const char *actor, const char *detail)
@@ -148,6 +152,35 @@ static void test_job__paused_resumed_and_triggered_by_hand__noted(void **state)
     assert_int_equal(notes(b), 3);
 }
 
+/* proves: WRK-008, BND-002 */
+static void test_job__triggered_by_hand_in_the_apps_transaction__noted_with_its_commit(void **state)
+{
+    bed *b = *state;
+    char too_long[257];
+    wp_job *job = NULL;
+    wp_op *op = NULL;
+    WPT_OK(wp_job_new(&job, "j", "t", "x", 1, WPT_ERR));
+    WPT_OK(wp_job_set_schedule(job, "@hourly", NULL, WPT_ERR));
+    WPT_OK(wp_job_put(b->store, job, WPT_ERR));
+    wp_job_free(job);
+    for (int i = 0; i < 2; i++) {
+        char by[] = "me";
+        WPT_OK(wp_job_trigger_by_op(&op, b->store, "j", by, WPT_ERR));
+        by[0] = 'w'; /* it was copied */
+        bed_exec(b, b->engine->begin);
+        WPT_OK(wp__store_run(b->store, b->conn, op, WPT_ERR));
+        assert_int_equal(wp_op_result_count(op), 1);
+        bed_exec(b, i ? b->engine->commit : b->engine->rollback);
+        wp_op_free(op);
+        assert_int_equal(notes(b), i);
+    }
+    noted(b, "job.trigger", WP_SOURCE_JOB, "j", "me", NULL);
+    (void)memset(too_long, 'x', 256);
+    too_long[256] = '\0';
+    WPT_FAILS(wp_job_trigger_by_op(&op, b->store, "j", too_long, WPT_ERR), WP_E_ARGUMENT, "by");
+    WPT_FAILS(wp_job_trigger_by_op(NULL, b->store, "j", "me", WPT_ERR), WP_E_ARGUMENT, "out");
+}
+
 /* scenario: LEA-010 */
 /* proves: CLI-001, LSE-001 */
 static void test_leases__of_both_kinds__listed_in_pages(void **state)
@@ -195,6 +228,7 @@ int main(void)
         BED_TEST(test_dead__replayed_and_purged__noted_with_who_and_how_many),
         BED_TEST(test_dead__edited__is_replayed_with_the_new_payload),
         BED_TEST(test_job__paused_resumed_and_triggered_by_hand__noted),
+        BED_TEST(test_job__triggered_by_hand_in_the_apps_transaction__noted_with_its_commit),
         BED_TEST(test_leases__of_both_kinds__listed_in_pages),
     };
     return bed_run(tests, WPT_COUNT(tests));

@@ -52,6 +52,37 @@ func TestWhatIsChangedByHandIsNoted(t *testing.T) {
 	fails(t, err, waypost.ErrArgument)
 }
 
+// proves: WRK-008
+func TestWhatIsDoneToAJobByHandIsNotedWithWhoDidIt(t *testing.T) {
+	b := newBed(t)
+	b.put("j", waypost.Cron("@daily"))
+	must(b.jobs().Trigger(ctx, "j"))
+	equal(t, len(notes(b)), 0) // the app's own
+	must(0, b.jobs().Disable(ctx, "j", "Ann"))
+	must(0, b.jobs().Enable(ctx, "j", ""))
+	must(b.jobs().TriggerBy(ctx, nil, "j", "Bob"))
+	for _, commit := range []bool{false, true} {
+		tx := b.begin()
+		must(b.jobs().TriggerBy(ctx, tx, "j", "Cid"))
+		if commit {
+			must(0, tx.Commit())
+		} else {
+			must(0, tx.Rollback())
+		}
+	}
+	var told [][3]string
+	for _, note := range notes(b) {
+		told = append(told, [3]string{note.Action, note.By, note.Subject})
+	}
+	equal(t, told, [][3]string{{"job.trigger", "Cid", "j"}, {"job.trigger", "Bob", "j"},
+		{"job.resume", "", "j"}, {"job.pause", "Ann", "j"}})
+	long := strings.Repeat("x", 256)
+	fails(t, b.jobs().Enable(ctx, "j", long), waypost.ErrArgument)
+	fails(t, b.jobs().Disable(ctx, "j", "a\x00b"), waypost.ErrArgument)
+	_, err := b.jobs().TriggerBy(ctx, nil, "j", long)
+	fails(t, err, waypost.ErrArgument)
+}
+
 // scenario: DED-006
 // proves: DLQ-001
 func TestDeadLetterIsEditedAndReplayed(t *testing.T) {

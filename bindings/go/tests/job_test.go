@@ -231,7 +231,7 @@ func TestDisabledJobStaysSo(t *testing.T) {
 	b := newBed(t)
 	job := waypost.NewJob("j", waypost.Cron("*/10 * * * *"))
 	must(0, b.jobs().Register(ctx, "app", job))
-	must(0, b.jobs().Disable(ctx, "j"))
+	must(0, b.jobs().Disable(ctx, "j", ""))
 	must(0, b.jobs().Register(ctx, "app", job))
 	again := b.open(waypost.WithClock(b.clock)) // a restart
 	must(0, again.Jobs().Put(ctx, job))
@@ -240,11 +240,11 @@ func TestDisabledJobStaysSo(t *testing.T) {
 	info := must(again.Jobs().Get(ctx, "j"))
 	equal(t, []any{info.Enabled, info.NextDue.IsZero()}, []any{false, true})
 	must(b.jobs().Trigger(ctx, "j"))
-	must(0, b.jobs().Enable(ctx, "j"))
+	must(0, b.jobs().Enable(ctx, "j", ""))
 	equal(t, must(b.jobs().ScheduleDue(ctx)), 0)
 	equal(t, b.job("j").NextDue, now.Add(40*time.Minute))
-	fails(t, b.jobs().Enable(ctx, "x"), waypost.ErrNotFound)
-	fails(t, b.jobs().Disable(ctx, "x"), waypost.ErrNotFound)
+	fails(t, b.jobs().Enable(ctx, "x", ""), waypost.ErrNotFound)
+	fails(t, b.jobs().Disable(ctx, "x", ""), waypost.ErrNotFound)
 }
 
 // scenario: RUN-005
@@ -686,8 +686,8 @@ func TestTimersJobsAndRunsOfAClosedStoreOrADoneContext(t *testing.T) {
 			"register":      func() error { return jobs.Register(ctx, "app", job) },
 			"delete":        func() error { _, err := jobs.Delete(ctx, "j"); return err },
 			"trigger":       func() error { _, err := jobs.Trigger(ctx, "j"); return err },
-			"enable":        func() error { return jobs.Enable(ctx, "j") },
-			"disable":       func() error { return jobs.Disable(ctx, "j") },
+			"enable":        func() error { return jobs.Enable(ctx, "j", "") },
+			"disable":       func() error { return jobs.Disable(ctx, "j", "") },
 			"get":           func() error { _, err := jobs.Get(ctx, "j"); return err },
 			"list":          func() error { _, err := jobs.List(ctx, "", 1); return err },
 			"schedule due":  func() error { _, err := jobs.ScheduleDue(ctx); return err },

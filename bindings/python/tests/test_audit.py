@@ -46,6 +46,32 @@ def test_what_is_changed_by_hand_is_noted(app: App) -> None:
         app.store.audit(limit=0)
 
 
+# proves: WRK-008
+def test_what_is_done_to_a_job_by_hand_is_noted_with_who_did_it(app: App) -> None:
+    jobs = app.store.jobs
+    jobs.put(waypost.Job("j", cron="@daily"))
+    jobs.trigger("j")
+    assert list(app.store.audit()) == [], "the app's own"
+    jobs.disable("j", by="Ann")
+    jobs.enable("j")
+    jobs.trigger("j", by="Bob")
+    connection = app.connect()
+    for end in (connection.rollback, connection.commit):
+        jobs.trigger("j", by="Cid", connection=connection)
+        end()
+    told = [(entry.action, entry.by, entry.subject) for entry in app.store.audit()]
+    assert told == [
+        ("job.trigger", "Cid", "j"),
+        ("job.trigger", "Bob", "j"),
+        ("job.resume", None, "j"),
+        ("job.pause", "Ann", "j"),
+    ]
+    for call in (jobs.trigger, jobs.enable, jobs.disable):
+        for bad in ("x" * 256, "a\0b"):
+            with pytest.raises(ArgumentError, match="by"):
+                call("j", by=bad)
+
+
 # scenario: DED-006
 # proves: DLQ-001
 @pytest.mark.parametrize("name", QUEUES)

@@ -48,6 +48,10 @@ def name_text(name: str, value: object) -> bytes:
     return encoded
 
 
+def optional_name(name: str, value: Optional[str]) -> Optional[bytes]:
+    return None if value is None else name_text(name, value)
+
+
 def callback(name: str, value: object) -> None:
     if not callable(value):
         raise ArgumentError(f"{name} must be callable, not {type(value).__name__}")

@@ -10,11 +10,11 @@ from datetime import datetime
 from typing import Iterable, List, Mapping, Optional, Tuple, Union
 
 from waypost import _handle, drivers
-from waypost._text import Duration, Payload
+from waypost._text import Duration, Payload, optional_name
 from waypost._trace import sending
 from waypost.errors import ArgumentError
 from waypost.message import Arrival, InboxKey, Info, Message
-from waypost.queue import Call, MessageQueue, item_list, optional_name
+from waypost.queue import Call, MessageQueue, item_list
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import Any, Iterable, Optional
 
 from waypost import _handle
-from waypost._text import Duration, Payload, to_ms
+from waypost._text import Duration, Payload, optional_name, to_ms
 from waypost.errors import ArgumentError
 from waypost.job import Job, JobInfo, JobRun
-from waypost.queue import Call, Page, Queue, item_list, optional_name
+from waypost.queue import Call, Page, Queue, item_list
 
 
 class Runs(Queue):
@@ -132,33 +132,35 @@ class Jobs:
             lambda operation: operation.result_count() == 1,
         )
 
-    def trigger(self, name: str, *, connection: Optional[object] = None) -> uuid.UUID:
-        """Make one run now, also of a disabled job, whatever the schedule says; returns its id.
-        NotFoundError."""
-        return self._trigger(name).run(connection)
+    def trigger(
+        self, name: str, *, by: Optional[str] = None, connection: Optional[object] = None
+    ) -> uuid.UUID:
+        """Make one run now, also of a disabled job, whatever the schedule says; returns its id. With `by`,
+        up to 255 characters, who did it is noted in the audit. NotFoundError."""
+        return self._trigger(name, by).run(connection)
 
     async def trigger_async(
-        self, name: str, *, connection: Optional[object] = None
+        self, name: str, *, by: Optional[str] = None, connection: Optional[object] = None
     ) -> uuid.UUID:
         """trigger() on an async connection; without one, on a thread."""
-        return await self._trigger(name).run_async(connection)
+        return await self._trigger(name, by).run_async(connection)
 
-    def _trigger(self, name: str) -> Call[uuid.UUID]:
+    def _trigger(self, name: str, by: Optional[str]) -> Call[uuid.UUID]:
         return Call(
-            lambda: _handle.job.trigger(self._store, name),
-            lambda style: _handle.job.trigger_op(self._store, name, style),
+            lambda: _handle.job.trigger(self._store, name, by),
+            lambda style: _handle.job.trigger_op(self._store, name, by, style),
             lambda operation: operation.results()[0][0],
         )
 
-    def disable(self, name: str) -> None:
+    def disable(self, name: str, *, by: Optional[str] = None) -> None:
         """Let a job have no more runs by its schedule, whatever is registered or put, until it is
-        enabled again. NotFoundError."""
-        _handle.job.set_enabled(self._store, name, False)
+        enabled again. It is noted in the audit, with `by`, up to 255 characters. NotFoundError."""
+        _handle.job.set_enabled(self._store, name, False, by)
 
-    def enable(self, name: str) -> None:
+    def enable(self, name: str, *, by: Optional[str] = None) -> None:
         """Let it go on with the first occurrence after now; a one-time job whose time has passed
-        meanwhile fires at once. NotFoundError."""
-        _handle.job.set_enabled(self._store, name, True)
+        meanwhile fires at once. Noted as disable() is. NotFoundError."""
+        _handle.job.set_enabled(self._store, name, True, by)
 
     def schedule_due(self) -> int:
         """Make the runs of jobs that are due, as workers do; returns how many."""

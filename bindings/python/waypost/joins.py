@@ -7,11 +7,11 @@ from datetime import datetime
 from typing import Iterable, List, Optional, Union
 
 from waypost import _handle
-from waypost._text import Duration, integer, name_text, to_ms, to_us
+from waypost._text import Duration, integer, name_text, optional_name, to_ms, to_us
 from waypost.errors import ArgumentError
 from waypost.join import JoinInfo, JoinMember
 from waypost.message import Enqueued, Message, Received
-from waypost.queue import Call, Page, item_list, optional_name
+from waypost.queue import Call, Page, item_list
 
 #: The topic of messages that wait for a join: see Joins.
 JOIN_WAIT: str = _handle.join.WAIT_TOPIC

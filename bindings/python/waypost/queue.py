@@ -25,7 +25,8 @@ from typing import (
 
 from waypost import _handle, drivers
 from waypost._text import (
-    TIME_US_MAX, Duration, Payload, encode, instance, integer, name_text, to_ms, to_us,
+    TIME_US_MAX, Duration, Payload, encode, instance, integer, name_text, optional_name,
+    to_ms, to_us,
 )
 from waypost._trace import QUEUES, sending
 from waypost.errors import ArgumentError, RangeError
@@ -69,10 +70,6 @@ class Call(Generic[T]):
 
 
 # ---- arguments ------------------------------------------------------------------------------
-
-
-def optional_name(name: str, value: Optional[str]) -> Optional[bytes]:
-    return None if value is None else name_text(name, value)
 
 
 def item_list(name: str, what: str, items: object) -> List[Any]:

@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import Iterable, List, Mapping, Optional, Tuple
 
 from waypost import _handle
-from waypost._text import Duration, Payload, to_ms, to_us
+from waypost._text import Duration, Payload, optional_name, to_ms, to_us
 from waypost.errors import ArgumentError
 from waypost.message import Enqueued, Info, Message
-from waypost.queue import Call, MessageQueue, Page, enqueue, optional_name
+from waypost.queue import Call, MessageQueue, Page, enqueue
 
 
 class Timers(MessageQueue):

@@ -133,6 +133,10 @@ WP_API wp_status wp_job_set_enabled_by(wp_store *store, const char *name, int en
  * @param by  may be NULL: who did it, up to 255 code units */
 WP_API wp_status wp_job_trigger_by(wp_id *run_id, wp_store *store, const char *name, const char *by,
                                    wp_error **err);
+/** The same, as an operation for a connection of the host's; wp_op_result_id() gives the run's id. The note
+ * is there with the run, or not at all. */
+WP_API wp_status wp_job_trigger_by_op(wp_op **out, wp_store *store, const char *name,
+                                      const char *by, wp_error **err);
 /** Make the runs of jobs that are due, as workers do.
  * @param made  may be NULL; gets how many */
 WP_API wp_status wp_job_schedule_due(size_t *made, wp_store *store, wp_error **err);

@@ -24,6 +24,9 @@ typedef struct hand_op {
     wp__op_result result; /* trigger: the run */
     bool audits;
     const char *by;
+    char *own_by;
+    bool noted;     /* trigger: the audit has it */
+    bool signalled; /* trigger: workers hear of it with the app's commit */
 } hand_op;
 
 static wp_status fail_unknown(const hand_op *self, wp_error **err)
@@ -35,12 +38,13 @@ static void hand_rewind(wp_op *op)
 {
     hand_op *self = (hand_op *)op;
     self->step = 0;
-    self->there = self->made = false;
+    self->there = self->made = self->noted = self->signalled = false;
 }
 
 static void hand_destroy(wp_op *op)
 {
     free(((hand_op *)op)->own_name);
+    free(((hand_op *)op)->own_by);
 }
 
 /* ---- delete ------------------------------------------------------------------------------- */
@@ -97,11 +101,13 @@ static wp_status trigger_next(wp_op *op, wp_error **err)
     }
     if (!self->made) /* the job was deleted in between */
         return fail_unknown(self, err);
-    if (step == 2 && self->audits) {
+    if (self->audits && !self->noted) {
+        self->noted = true;
         wp__audit_use(op, "job.trigger", &wp__job_run, self->name, self->by, NULL);
         return WP_OK;
     }
-    if (step == 2 && self->joins && wp__store_may_signal(op->store)) {
+    if (self->joins && !self->signalled && wp__store_may_signal(op->store)) {
+        self->signalled = true;
         wp__op_set_text(op, WP__P_NAME, wp__store_channel(op->store));
         wp__op_use(op, WP__SQL_OUTBOX_SIGNAL, 1);
         return WP_OK;
@@ -163,8 +169,9 @@ static wp_status run(hand_op *op, const wp__op_class *cls, wp_store *store, wp_c
     return st;
 }
 
+/* With `audits` it is noted that `by`, which may be NULL, did it. */
 static wp_status make_op(wp_op **out, const wp__op_class *cls, wp_store *store, const char *name,
-                         wp_error **err)
+                         bool audits, const char *by, wp_error **err)
 {
     hand_op *op;
     wp_status st;
@@ -173,11 +180,15 @@ static wp_status make_op(wp_op **out, const wp__op_class *cls, wp_store *store, 
     if ((st = wp__job_check_name(store, NULL, name, err)) != WP_OK)
         return st;
     op = calloc(1, sizeof *op);
-    if (!op || !(op->own_name = wp__text_dup(name))) {
+    if (!op || !(op->own_name = wp__text_dup(name)) || (by && !(op->own_by = wp__text_dup(by)))) {
+        if (op)
+            free(op->own_name);
         free(op);
         return wp__fail_nomem(err);
     }
     op->name = op->own_name;
+    op->audits = audits;
+    op->by = op->own_by;
     op->joins = true;
     wp__op_init(&op->base, cls, store);
     op->base.owns_store = true;
@@ -203,7 +214,7 @@ wp_status wp_job_delete(int *deleted, wp_store *store, const char *name, wp_erro
 
 wp_status wp_job_delete_op(wp_op **out, wp_store *store, const char *name, wp_error **err)
 {
-    return make_op(out, &delete_class, store, name, err);
+    return make_op(out, &delete_class, store, name, false, NULL, err);
 }
 
 wp_status wp_job_trigger_in(wp_id *run_id, wp_store *store, wp_conn *conn, const char *name,
@@ -235,5 +246,12 @@ wp_status wp_job_trigger(wp_id *run_id, wp_store *store, const char *name, wp_er
 
 wp_status wp_job_trigger_op(wp_op **out, wp_store *store, const char *name, wp_error **err)
 {
-    return make_op(out, &trigger_class, store, name, err);
+    return make_op(out, &trigger_class, store, name, false, NULL, err);
+}
+
+wp_status wp_job_trigger_by_op(wp_op **out, wp_store *store, const char *name, const char *by,
+                               wp_error **err)
+{
+    wp_status st = wp__check_text(NULL, "by", by, WP_NAME_MAX, false, err);
+    return st == WP_OK ? make_op(out, &trigger_class, store, name, true, by, err) : st;
 }

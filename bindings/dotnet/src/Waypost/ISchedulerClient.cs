@@ -126,11 +126,25 @@ public interface ISchedulerClient
     Task<Guid> TriggerJobAsync(
         string jobName, DbTransaction transaction, CancellationToken cancellationToken = default);
 
+    /// <summary>Make one run now, and note in the audit who did it.</summary>
+    /// <param name="jobName">Its name.</param>
+    /// <param name="by">Who, up to 255 characters.</param>
+    /// <param name="transaction">The app's: run and note are there with its commit. Null: one of its own.</param>
+    /// <param name="cancellationToken">Looked at before the call.</param>
+    /// <exception cref="NotFoundException">There is no such job.</exception>
+    Task<Guid> TriggerJobAsync(
+        string jobName, string by, DbTransaction? transaction = null,
+        CancellationToken cancellationToken = default);
+
     /// <summary>Give a job no more runs by its schedule, whatever is registered or created, until it is
     /// enabled again; or enable it: it goes on with the first occurrence after now.</summary>
+    /// <param name="jobName">Its name.</param>
+    /// <param name="enabled">Whether it is to have runs.</param>
+    /// <param name="by">Who says so, up to 255 characters: noted in the audit. Null: nobody is named there.</param>
+    /// <param name="cancellationToken">Looked at before the call.</param>
     /// <exception cref="NotFoundException">There is no such job.</exception>
     Task SetJobEnabledAsync(
-        string jobName, bool enabled, CancellationToken cancellationToken = default);
+        string jobName, bool enabled, string? by = null, CancellationToken cancellationToken = default);
 
     /// <summary>Make the runs of jobs that are due, as workers do; gives how many.</summary>
     Task<long> ScheduleDueJobsAsync(CancellationToken cancellationToken = default);

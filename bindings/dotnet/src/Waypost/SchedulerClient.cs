@@ -112,16 +112,26 @@ internal sealed class SchedulerClient(StoreHandle store, string engine)
                cancellationToken);
 
     public Task<Guid> TriggerJobAsync(string jobName, CancellationToken cancellationToken) =>
-        Own(() => Store.JobTrigger(jobName), cancellationToken);
+        Own(() => Store.JobTrigger(jobName, by: null), cancellationToken);
 
     public Task<Guid> TriggerJobAsync(
         string jobName, DbTransaction transaction, CancellationToken cancellationToken) =>
-        OnApps(transaction, () => Store.JobTriggerOperation(jobName), op => op.Results()[0].Id,
+        OnApps(transaction, () => Store.JobTriggerOperation(jobName, by: null), op => op.Results()[0].Id,
                cancellationToken);
 
+    public Task<Guid> TriggerJobAsync(
+        string jobName, string by, DbTransaction? transaction, CancellationToken cancellationToken)
+    {
+        ArgumentNullException.ThrowIfNull(by);
+        return transaction is null
+            ? Own(() => Store.JobTrigger(jobName, by), cancellationToken)
+            : OnApps(transaction, () => Store.JobTriggerOperation(jobName, by), op => op.Results()[0].Id,
+                     cancellationToken);
+    }
+
     public Task SetJobEnabledAsync(
-        string jobName, bool enabled, CancellationToken cancellationToken) =>
-        Task.Run(() => Store.JobSetEnabled(jobName, enabled), cancellationToken);
+        string jobName, bool enabled, string? by, CancellationToken cancellationToken) =>
+        Task.Run(() => Store.JobSetEnabled(jobName, enabled, by), cancellationToken);
 
     public Task<long> ScheduleDueJobsAsync(CancellationToken cancellationToken) =>
         Own(Store.JobScheduleDue, cancellationToken);

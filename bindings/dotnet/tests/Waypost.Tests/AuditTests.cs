@@ -82,6 +82,36 @@ public abstract class AuditTests(Engine engine) : IDisposable
         await Assert.ThrowsAsync<ArgumentNullException>(() => queue.EditDeadLetterAsync(dead, null!));
     }
 
+    // proves: WRK-008
+    [Fact]
+    public async Task What_is_done_to_a_job_by_hand_is_noted_with_who_did_it()
+    {
+        ISchedulerClient scheduler = Bed.Store.Scheduler;
+        await scheduler.CreateOrUpdateJobAsync("j", "t", "@daily");
+        await scheduler.TriggerJobAsync("j");
+        Assert.Empty(await NotesAsync()); // the app's own
+        await scheduler.SetJobEnabledAsync("j", false, "Ann");
+        await scheduler.SetJobEnabledAsync("j", true);
+        await scheduler.TriggerJobAsync("j", "Bob");
+        DbConnection connection = Bed.Connect();
+        foreach (bool commit in new[] { false, true })
+        {
+            await using DbTransaction transaction = await connection.BeginTransactionAsync();
+            await scheduler.TriggerJobAsync("j", "Cid", transaction);
+            await (commit ? transaction.CommitAsync() : transaction.RollbackAsync());
+        }
+
+        Assert.Equal(
+            [("job.trigger", "Cid", "j"), ("job.trigger", "Bob", "j"), ("job.resume", null, "j"),
+             ("job.pause", "Ann", "j")],
+            (await NotesAsync()).Select(entry => (entry.Action, entry.By, entry.Subject)));
+        string tooLong = new('x', 256);
+        await Assert.ThrowsAsync<ArgumentException>(() => scheduler.TriggerJobAsync("j", tooLong));
+        await Assert.ThrowsAsync<ArgumentException>(
+            () => scheduler.SetJobEnabledAsync("j", true, tooLong));
+        await Assert.ThrowsAsync<ArgumentNullException>(() => scheduler.TriggerJobAsync("j", (string)null!));
+    }
+
     // scenario: DED-006
     // proves: DLQ-001
     [Fact]

@@ -16,7 +16,7 @@ from waypost._handle.message import optional_time
 from waypost._handle.operation import Operation
 from waypost._handle.queue import Page, Queue, or_null
 from waypost._handle.store import Store
-from waypost._text import Duration, encode, from_us, integer, name_text, to_ms, to_us
+from waypost._text import Duration, encode, from_us, integer, name_text, optional_name, to_ms, to_us
 from waypost.job import Job, JobInfo, JobRun, Misfire, Overlap, RunStatus
 from waypost.message import QueueKind
 
@@ -160,23 +160,26 @@ def put(store: Store, job: Job) -> None:
         call(lib.wp_job_put, store.pointer, pointers[0])
 
 
-def _operation(function: Any, store: Store, argument: Any, paramstyle: str) -> Operation:
+def _operation(function: Any, store: Store, paramstyle: str, *arguments: Any) -> Operation:
     out = ffi.new("wp_op **")
-    call(function, out, store.pointer, argument)
+    call(function, out, store.pointer, *arguments)
     return Operation(out[0], paramstyle)
 
 
 def put_op(store: Store, job: Job, paramstyle: str) -> Operation:
     with _Jobs((job,)) as pointers:
-        return _operation(lib.wp_job_put_op, store, pointers[0], paramstyle)
+        return _operation(lib.wp_job_put_op, store, paramstyle, pointers[0])
 
 
 def delete_op(store: Store, name: str, paramstyle: str) -> Operation:
-    return _operation(lib.wp_job_delete_op, store, name_text("name", name), paramstyle)
+    return _operation(lib.wp_job_delete_op, store, paramstyle, name_text("name", name))
 
 
-def trigger_op(store: Store, name: str, paramstyle: str) -> Operation:
-    return _operation(lib.wp_job_trigger_op, store, name_text("name", name), paramstyle)
+def trigger_op(store: Store, name: str, by: Optional[str], paramstyle: str) -> Operation:
+    job = name_text("name", name)
+    if by is None:
+        return _operation(lib.wp_job_trigger_op, store, paramstyle, job)
+    return _operation(lib.wp_job_trigger_by_op, store, paramstyle, job, or_null(optional_name("by", by)))
 
 
 def register(store: Store, registrar: str, jobs: Iterable[Job]) -> None:
@@ -192,14 +195,21 @@ def delete(store: Store, name: str) -> bool:
     return bool(deleted[0])
 
 
-def trigger(store: Store, name: str) -> uuid.UUID:
+def trigger(store: Store, name: str, by: Optional[str]) -> uuid.UUID:
     out = ffi.new("wp_id *")
-    call(lib.wp_job_trigger, out, store.pointer, name_text("name", name))
+    job = name_text("name", name)
+    if by is None:
+        call(lib.wp_job_trigger, out, store.pointer, job)
+    else:
+        call(lib.wp_job_trigger_by, out, store.pointer, job, or_null(optional_name("by", by)))
     return id_of(out)
 
 
-def set_enabled(store: Store, name: str, enabled: bool) -> None:
-    call(lib.wp_job_set_enabled, store.pointer, name_text("name", name), int(enabled))
+def set_enabled(store: Store, name: str, enabled: bool, by: Optional[str]) -> None:
+    call(
+        lib.wp_job_set_enabled_by, store.pointer, name_text("name", name), int(enabled),
+        or_null(optional_name("by", by)),
+    )
 
 
 def schedule_due(store: Store) -> int:
@@ -215,7 +225,7 @@ def get(store: Store, name: str) -> JobInfo:
 
 
 def get_op(store: Store, name: str, paramstyle: str) -> Operation:
-    return _operation(lib.wp_job_get_op, store, name_text("name", name), paramstyle)
+    return _operation(lib.wp_job_get_op, store, paramstyle, name_text("name", name))
 
 
 def result_of(operation: Operation) -> JobInfo:

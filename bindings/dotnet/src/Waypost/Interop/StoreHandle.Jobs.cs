@@ -279,12 +279,14 @@ internal sealed unsafe partial class StoreHandle
         return op;
     }
 
-    public OperationHandle JobTriggerOperation(string jobName)
+    public OperationHandle JobTriggerOperation(string jobName, string? by)
     {
         nint error = 0;
         OperationHandle op;
-        fixed (byte* name = Utf8.Name(nameof(jobName), jobName))
-            Failure.Check(Native.wp_job_trigger_op(out op, this, name, &error), error);
+        fixed (byte* name = Utf8.Name(nameof(jobName), jobName), who = Utf8.OptionalName(nameof(by), by))
+            Failure.Check(
+                by is null ? Native.wp_job_trigger_op(out op, this, name, &error)
+                           : Native.wp_job_trigger_by_op(out op, this, name, who, &error), error);
         return op;
     }
 
@@ -327,20 +329,22 @@ internal sealed unsafe partial class StoreHandle
         return deleted != 0;
     }
 
-    public Guid JobTrigger(string jobName)
+    public Guid JobTrigger(string jobName, string? by)
     {
         nint error = 0;
         WpId run;
-        fixed (byte* name = Utf8.Name(nameof(jobName), jobName))
-            Failure.Check(Native.wp_job_trigger(&run, this, name, &error), error);
+        fixed (byte* name = Utf8.Name(nameof(jobName), jobName), who = Utf8.OptionalName(nameof(by), by))
+            Failure.Check(
+                by is null ? Native.wp_job_trigger(&run, this, name, &error)
+                           : Native.wp_job_trigger_by(&run, this, name, who, &error), error);
         return run;
     }
 
-    public void JobSetEnabled(string jobName, bool enabled)
+    public void JobSetEnabled(string jobName, bool enabled, string? by)
     {
         nint error = 0;
-        fixed (byte* name = Utf8.Name(nameof(jobName), jobName))
-            Failure.Check(Native.wp_job_set_enabled(this, name, enabled ? 1 : 0, &error), error);
+        fixed (byte* name = Utf8.Name(nameof(jobName), jobName), who = Utf8.OptionalName(nameof(by), by))
+            Failure.Check(Native.wp_job_set_enabled_by(this, name, enabled ? 1 : 0, who, &error), error);
     }
 
     public long JobScheduleDue()
