@@ -17,15 +17,25 @@ type Trace struct {
 
 type traceKey struct{}
 
+// carried is what a context has: by WithTrace, or of the message that its handler was called with.
+type carried struct {
+	Trace
+	delivered bool
+}
+
 // WithTrace gives a context whose enqueues have this trace context in their messages' headers, unless
 // those have a traceparent. A Parent that is not as W3C says makes them ErrArgument.
 func WithTrace(ctx context.Context, trace Trace) context.Context {
-	return context.WithValue(ctx, traceKey{}, trace)
+	return context.WithValue(ctx, traceKey{}, carried{Trace: trace})
 }
 
 // TraceOf is the trace context of a context: WithTrace's, or, in a handler, that of its message.
 func TraceOf(ctx context.Context) Trace {
-	trace, _ := ctx.Value(traceKey{}).(Trace)
+	return carriedBy(ctx).Trace
+}
+
+func carriedBy(ctx context.Context) carried {
+	trace, _ := ctx.Value(traceKey{}).(carried)
 	return trace
 }
 
@@ -42,7 +52,8 @@ func (t Trace) Child() Trace {
 	return t
 }
 
-// WithTraces has enqueues take the trace context from a context by a function, where WithTrace gave none.
+// WithTraces has enqueues take the trace context from a context by a function, where WithTrace gave none; what
+// a handler enqueues has that of its message if the function gives none.
 // With OpenTelemetry it is
 //
 //	func(ctx context.Context) waypost.Trace {
@@ -61,17 +72,19 @@ func WithTraces(of func(context.Context) Trace) Option {
 
 // traced is a context with the delivery's trace, none if it has none: the worker's own is not its cause.
 func (d *Delivery) traced(ctx context.Context) context.Context {
-	if d.Received.trace == TraceOf(ctx) {
-		return ctx
+	if of := (carried{d.Received.trace, true}); of != carriedBy(ctx) && (of.Trace != Trace{} || TraceOf(ctx) != Trace{}) {
+		return context.WithValue(ctx, traceKey{}, of)
 	}
-	return WithTrace(ctx, d.Received.trace)
+	return ctx
 }
 
 // trace is that of a context for an enqueue.
 func (s *Store) trace(ctx context.Context) Trace {
-	trace := TraceOf(ctx)
-	if trace.Parent == "" && s.traces != nil {
-		trace = s.traces(ctx)
+	of := carriedBy(ctx)
+	if s.traces != nil && (of.delivered || of.Parent == "") {
+		if trace := s.traces(ctx); trace.Parent != "" {
+			return trace
+		}
 	}
-	return trace
+	return of.Trace
 }

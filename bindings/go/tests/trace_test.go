@@ -55,6 +55,36 @@ func TestTraceOfWhoeverEnqueuesIsTheHandlersInEveryQueue(t *testing.T) {
 }
 
 // proves: TRC-001
+func TestSpanOfAHandlerIsTheParentOfWhatItEnqueues(t *testing.T) {
+	b := newBed(t)
+	type spanKey struct{}
+	span := waypost.Trace{Parent: traceparent}.Child()
+	store := b.open(waypost.WithClock(b.clock), waypost.WithTraces(func(ctx context.Context) waypost.Trace {
+		of, _ := ctx.Value(spanKey{}).(waypost.Trace)
+		return of
+	}))
+	seen := map[string]waypost.Trace{}
+	w := b.worker(store, waypost.WithConcurrency(1))
+	_ = must(0, w.Handle("t", func(hctx context.Context, d delivery) error {
+		spanned := context.WithValue(hctx, spanKey{}, span)
+		_ = must(store.Outbox().Enqueue(hctx, nil, message("next", "plain")))
+		_ = must(store.Outbox().Enqueue(spanned, nil, message("next", "in a span")))
+		_, err := store.Outbox().Enqueue(waypost.WithTrace(spanned, waypost.Trace{Parent: traceparent}), nil,
+			message("next", "as was said"))
+		return err
+	}))
+	_ = must(0, w.Handle("next", func(hctx context.Context, d delivery) error {
+		seen[string(d.Payload)] = d.Trace()
+		return nil
+	}))
+	given := waypost.Trace{Parent: strings.Replace(traceparent, "4bf", "abc", 1)}
+	_ = must(store.Outbox().Enqueue(waypost.WithTrace(ctx, given), nil, message("t", "x")))
+	b.drain(w)
+	equal(t, seen, map[string]waypost.Trace{"plain": given, "in a span": span,
+		"as was said": {Parent: traceparent}})
+}
+
+// proves: TRC-001
 func TestTraceThatIsNoneIsRefusedAndASourceOfTracesIsAsked(t *testing.T) {
 	b := newBed(t)
 	_, err := b.outbox.Enqueue(waypost.WithTrace(ctx, waypost.Trace{Parent: "00-x"}), nil, message("t", "x"))

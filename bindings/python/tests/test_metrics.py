@@ -70,6 +70,12 @@ def test_collector_tells_prometheus_client_the_same(app: App) -> None:
     labels = {"store": "default", "queue": "outbox", "topic": "t"}
     assert registry.get_sample_value("waypost_acked_total", labels) == 1
     assert registry.get_sample_value("waypost_handler_seconds_count", labels) == 1
+    own_metric = prometheus_client.Gauge("own", "The app's.", registry=registry)
+    own_metric.set(3)
+    closed = waypost.Store.open(app.url)
+    registry.register(Collector(closed))
+    closed.close()
+    assert "own 3.0" in prometheus_client.generate_latest(registry).decode(), "the app's own are served"
     with pytest.raises(ValueError):  # two of one name
         twice = prometheus_client.CollectorRegistry(auto_describe=True)
         twice.register(prometheus_client.Gauge("queue_depth", "x", registry=None))

@@ -3,6 +3,7 @@
 the few calls that are made of it."""
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import contextvars
 import sys
@@ -70,6 +71,10 @@ class Span:
         self.attributes: Dict[str, Any] = dict(more.get("attributes") or {})
         self.status: Any = None
         self.exceptions: List[BaseException] = []
+        self.ends = 0
+
+    def end(self) -> None:
+        self.ends += 1
 
     def get_span_context(self) -> SpanContext:
         return self.context
@@ -101,19 +106,30 @@ class Tracing:
         assert name == "waypost"
         return self
 
-    @contextlib.contextmanager
-    def start_as_current_span(
-        self, name: str, context: Optional[Dict[str, Any]] = None, **more: Any
-    ) -> Iterator[Span]:
+    def start_span(self, name: str, context: Optional[Dict[str, Any]] = None, **more: Any) -> Span:
         parent = self.current.get().context if context is None else context.get("parent")
         trace_id = parent.trace_id if parent and parent.is_valid else 1000 + len(self.spans)
         span = Span(name, SpanContext(trace_id, len(self.spans) + 1), parent=parent, **more)
         self.spans.append(span)
+        return span
+
+    @contextlib.contextmanager
+    def use_span(
+        self, span: Span, record_exception: bool = True, set_status_on_exception: bool = True
+    ) -> Iterator[Span]:
+        assert span.ends == 0
         token = self.current.set(span)
         try:
             yield span
         finally:
             self.current.reset(token)
+
+    @contextlib.contextmanager
+    def start_as_current_span(self, name: str, **more: Any) -> Iterator[Span]:
+        span = self.start_span(name, **more)
+        with self.use_span(span):
+            yield span
+        span.end()
 
 
 class Propagator:
@@ -180,6 +196,40 @@ def test_span_of_an_enqueue_is_the_parent_of_the_handlers(app: App, tracing: Tra
     assert bad.attributes["error.type"] == "ValueError"
     assert rejected.more["parent"].span_id == third.context.span_id
     assert rejected.status == ("error", "Reject") and not rejected.exceptions
+    assert [span.ends for span in tracing.spans] == [1] * 6
+
+
+# proves: TRC-001
+@pytest.mark.engines("sqlite")
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("sdk", [False, True])
+def test_what_a_plain_handler_gives_to_be_awaited_is_in_its_span(
+    app: App, request: pytest.FixtureRequest, sdk: bool, fails: bool
+) -> None:
+    tracing: Optional[Tracing] = request.getfixturevalue("tracing") if sdk else None
+    worker = app.store.worker(concurrency=1)
+    seen: List[Optional[waypost.Trace]] = []
+
+    async def work(delivery: waypost.Delivery) -> None:
+        await asyncio.sleep(0)
+        app.store.outbox.enqueue("next", "x")
+        if fails:
+            raise ValueError("no")
+
+    worker.handler("t", max_attempts=1)(lambda delivery: work(delivery))
+    worker.handler("next")(lambda delivery: seen.append(delivery.trace))
+    trace = waypost.Trace("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+    with waypost.use_trace(trace):
+        app.store.outbox.enqueue("t", "x")
+    worker.drain()
+    (told,) = seen
+    assert told is not None and told.parent[:36] == trace.parent[:36]
+    if tracing is None:
+        assert told == trace
+        return
+    process, send = (next(s for s in tracing.spans if s.name == name) for name in ("process t", "send next"))
+    assert send.more["parent"] is process.context
+    assert (process.ends, process.status) == (1, ("error", "ValueError") if fails else None)
 
 
 # proves: TRC-001
@@ -187,11 +237,7 @@ def test_span_of_an_enqueue_is_the_parent_of_the_handlers(app: App, tracing: Tra
 def test_trace_goes_on_without_an_sdk(app: App, tracing: Tracing, monkeypatch: pytest.MonkeyPatch) -> None:
     """OpenTelemetry's API alone, which many libraries import, has spans that are none."""
 
-    @contextlib.contextmanager
-    def no_span(*_: Any, **__: Any) -> Iterator[Span]:
-        yield tracing.none
-
-    monkeypatch.setattr(tracing, "start_as_current_span", no_span)
+    monkeypatch.setattr(tracing, "start_span", lambda *_, **__: Span("", SpanContext(0, 0)))
     worker = app.store.worker(concurrency=1)
     seen: List[Optional[waypost.Trace]] = []
 

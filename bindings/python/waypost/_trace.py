@@ -7,9 +7,10 @@ import contextlib
 import contextvars
 import functools
 import importlib
+import inspect
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Awaitable, Callable, Dict, Iterator, Optional, Sequence
 
 from waypost import errors
 
@@ -101,46 +102,68 @@ def sending(queue: str, messages: Sequence[Any]) -> Iterator[None]:
         yield
 
 
-@contextlib.contextmanager
-def processing(delivery: Delivery) -> Iterator[None]:
-    """A handler's call: inside the message's trace, in a span if the app has them."""
-    trace = delivery.trace
-    otel = _opentelemetry()
-    if otel is None:
-        with use_trace(trace) if trace is not None else contextlib.nullcontext():
-            yield
-        return
-    empty = importlib.import_module("opentelemetry.context").Context()
-    propagation = importlib.import_module("opentelemetry.trace.propagation.tracecontext")
-    carrier = {} if trace is None else {"traceparent": trace.parent, "tracestate": trace.state}
-    parent = propagation.TraceContextTextMapPropagator().extract(carrier, empty)
-    attributes = _attributes("process", QUEUES[delivery._source], delivery.topic)
-    attributes["messaging.message.id"] = str(delivery.id)
-    attributes["waypost.attempt"] = delivery.attempt
-    attributes["waypost.store"] = delivery.store_id
-    if delivery.correlation_id is not None:
-        attributes["messaging.message.conversation_id"] = delivery.correlation_id
-    with otel.get_tracer("waypost").start_as_current_span(
-        f"process {delivery.topic}",
-        context=parent,
-        kind=otel.SpanKind.CONSUMER,
-        attributes=attributes,
-        record_exception=False,
-        set_status_on_exception=False,
-    ) as span:
+class _Handling:
+    """A handler's call: inside the message's trace, in a span if the app has them. What a plain handler gives
+    to be awaited is part of it."""
+
+    def __init__(self, delivery: Delivery) -> None:
+        self._trace = delivery.trace
+        self._otel = _opentelemetry()
+        if self._otel is None:
+            return
+        empty = importlib.import_module("opentelemetry.context").Context()
+        propagation = importlib.import_module("opentelemetry.trace.propagation.tracecontext")
+        trace = self._trace
+        carrier = {} if trace is None else {"traceparent": trace.parent, "tracestate": trace.state}
+        parent = propagation.TraceContextTextMapPropagator().extract(carrier, empty)
+        attributes = _attributes("process", QUEUES[delivery._source], delivery.topic)
+        attributes["messaging.message.id"] = str(delivery.id)
+        attributes["waypost.attempt"] = delivery.attempt
+        attributes["waypost.store"] = delivery.store_id
+        if delivery.correlation_id is not None:
+            attributes["messaging.message.conversation_id"] = delivery.correlation_id
+        self._span = self._otel.get_tracer("waypost").start_span(
+            f"process {delivery.topic}", context=parent, kind=self._otel.SpanKind.CONSUMER, attributes=attributes
+        )
+
+    @contextlib.contextmanager
+    def inside(self) -> Iterator[None]:
+        """May be entered again, in another task, until it has failed or end() was called."""
         try:
-            # Without an SDK there is no span to hold the trace.
-            held = span.get_span_context().is_valid or trace is None
-            with contextlib.nullcontext() if held else use_trace(trace):
+            with self._current():
                 yield
         except errors.Release:
+            self.end()
             raise
         except BaseException as error:
-            span.set_attribute("error.type", type(error).__qualname__)
-            if not isinstance(error, (errors.Retry, errors.Reject)):
-                span.record_exception(error)
-            span.set_status(otel.StatusCode.ERROR, type(error).__qualname__)
+            self._fail(error)
+            self.end()
             raise
+
+    @contextlib.contextmanager
+    def _current(self) -> Iterator[None]:
+        trace = self._trace
+        if self._otel is None:
+            with use_trace(trace) if trace is not None else contextlib.nullcontext():
+                yield
+            return
+        # Without an SDK there is no span to hold the trace.
+        held = self._span.get_span_context().is_valid or trace is None
+        with self._otel.use_span(self._span, record_exception=False, set_status_on_exception=False):
+            with contextlib.nullcontext() if held else use_trace(trace):
+                yield
+
+    def _fail(self, error: BaseException) -> None:
+        if self._otel is None:
+            return
+        self._span.set_attribute("error.type", type(error).__qualname__)
+        if not isinstance(error, (errors.Retry, errors.Reject)):
+            self._span.record_exception(error)
+        self._span.set_status(self._otel.StatusCode.ERROR, type(error).__qualname__)
+
+    def end(self) -> None:
+        if self._otel is not None:
+            self._span.end()
 
 
 def traced(function: Callable[[Delivery], Any]) -> Callable[[Delivery], Any]:
@@ -150,10 +173,22 @@ def traced(function: Callable[[Delivery], Any]) -> Callable[[Delivery], Any]:
     def call(delivery: Delivery) -> Any:
         if not delivery._has_headers() and _opentelemetry() is None:
             return function(delivery)
-        with processing(delivery):
-            return function(delivery)
+        handling = _Handling(delivery)
+        with handling.inside():
+            result = function(delivery)
+        if inspect.isawaitable(result):
+            return _awaited(handling, result)
+        handling.end()
+        return result
 
     return call
+
+
+async def _awaited(handling: _Handling, result: Awaitable[Any]) -> Any:
+    with handling.inside():
+        answer = await result
+    handling.end()
+    return answer
 
 
 def traced_async(function: Callable[[Delivery], Any]) -> Callable[[Delivery], Any]:
@@ -161,7 +196,10 @@ def traced_async(function: Callable[[Delivery], Any]) -> Callable[[Delivery], An
 
     @functools.wraps(function)
     async def call(delivery: Delivery) -> Any:
-        with processing(delivery):
-            return await function(delivery)
+        handling = _Handling(delivery)
+        with handling.inside():
+            result = await function(delivery)
+        handling.end()
+        return result
 
     return call

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The metrics of a worker or a store as instruments of an OpenTelemetry meter:
 
+    import waypost.opentelemetry
     waypost.opentelemetry.instrument(worker)
 
 It needs the package opentelemetry-api, which Waypost does not. Spans need no call: they are made where the app has

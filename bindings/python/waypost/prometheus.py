@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The metrics of a worker or a store in a registry of prometheus_client, for an app that has one already:
 
+    import waypost.prometheus
     prometheus_client.REGISTRY.register(waypost.prometheus.Collector(worker))
 
 It needs the package prometheus_client, which Waypost does not. With the option `metrics.port` a worker answers
@@ -13,6 +14,7 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector as Base
 
 from waypost._text import Duration
+from waypost.errors import Error
 from waypost.store import Store
 from waypost.worker import Worker
 
@@ -32,7 +34,10 @@ class Collector(Base):
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        snapshot = self._source.metrics(limit=self._limit)
+        try:
+            snapshot = self._source.metrics(limit=self._limit)
+        except Error:  # the source is closed, or the parent's: the app's own metrics are served all the same
+            return
         meanings = snapshot.meanings
         families: Dict[str, Metric] = {}
         for sample in snapshot.samples:

@@ -261,8 +261,15 @@ public sealed partial class OutboxWorker : IAsyncDisposable, IDisposable
     {
         Outcome outcome;
         Exception? error = null;
-        long began = Tracing.Clock();
-        using Activity? activity = Tracing.StartProcess(delivery);
+        Tracing.Handling seen = default;
+        try
+        {
+            seen = Tracing.Begin(delivery);
+        }
+        catch (Exception e)
+        {
+            NoteListener(e);
+        }
         try
         {
             Func<OutboxDelivery, CancellationToken, ValueTask<Outcome>>? handler =
@@ -276,9 +283,30 @@ public sealed partial class OutboxWorker : IAsyncDisposable, IDisposable
             error = e;
             outcome = OutcomeOf(delivery, e);
         }
-        Tracing.End(activity, delivery, outcome, error, began);
+        try
+        {
+            Tracing.End(seen, outcome, error);
+        }
+        catch (Exception e)
+        {
+            NoteListener(e);
+        }
         Finish(delivery, outcome);
         return outcome;
+    }
+
+    /// <summary>One who listens to spans or measurements threw. That is not the handler's fault, and changes nothing
+    /// about the message.</summary>
+    private void NoteListener(Exception error)
+    {
+        try
+        {
+            _logger.LogWarning(error, "A listener to spans or measurements failed");
+        }
+        catch (Exception) // a logger that throws, too
+        {
+            return;
+        }
     }
 
     private void Finish(OutboxDelivery delivery, Outcome outcome)

@@ -81,15 +81,38 @@ internal static class Tracing
 
     // ---- handlers ---------------------------------------------------------------------------
 
-    /// <summary>The span of a handler's call; null: nobody listens, and the message has no trace. One that nobody
-    /// listens to carries the message's trace on to what the handler enqueues.</summary>
-    public static Activity? StartProcess(OutboxDelivery delivery)
+    /// <summary>A call of a handler, as those see it who listen.</summary>
+    /// <param name="Activity">Its span; null: nobody listens, and the message has no trace.</param>
+    /// <param name="Began">When it began, if anybody wants to know how long it takes; else 0.</param>
+    /// <param name="Tags">What was handled: the delivery may be gone when the call ends.</param>
+    public readonly record struct Handling(Activity? Activity, long Began, TagList Tags);
+
+    /// <summary>A handler is about to be called.</summary>
+    public static Handling Begin(OutboxDelivery delivery)
     {
-        if (!Source.HasListeners())
+        if (!ProcessDuration.Enabled)
+            return new Handling(StartProcess(delivery), 0, default);
+        var tags = new TagList
+        {
+            { "messaging.system", "waypost" },
+            { "messaging.operation.name", "process" },
+            { "messaging.destination.name", delivery.Topic },
+            { "waypost.queue", NameOf(delivery.Queue) },
+            { "waypost.store", delivery.StoreId },
+        };
+        return new Handling(StartProcess(delivery), Stopwatch.GetTimestamp(), tags);
+    }
+
+    /// <summary>The span of a handler's call. One that nobody listens to carries the message's trace on to what the
+    /// handler enqueues.</summary>
+    private static Activity? StartProcess(OutboxDelivery delivery)
+    {
+        Activity? activity = Source.HasListeners()
+            ? Source.StartActivity($"process {delivery.Topic}", ActivityKind.Consumer, delivery.TraceContext)
+            : null;
+        if (activity is null) // also where each of them declined
             return Carry(delivery.TraceContext);
-        Activity? activity = Source.StartActivity(
-            $"process {delivery.Topic}", ActivityKind.Consumer, delivery.TraceContext);
-        if (activity is not { IsAllDataRequested: true })
+        if (!activity.IsAllDataRequested)
             return activity;
         Describe(activity, "process", delivery.Queue, delivery.Topic);
         activity.SetTag("messaging.message.id", delivery.Id.ToString());
@@ -110,35 +133,23 @@ internal static class Tracing
         return hop.SetParentId(trace.TraceId, trace.SpanId, trace.TraceFlags).Start();
     }
 
-    /// <summary>The instant, if anybody wants to know how long the call takes; else 0.</summary>
-    public static long Clock() => ProcessDuration.Enabled ? Stopwatch.GetTimestamp() : 0;
-
-    /// <summary>What came of it.</summary>
-    /// <param name="activity">Its span.</param>
-    /// <param name="delivery">What was handled.</param>
+    /// <summary>The call has ended.</summary>
+    /// <param name="call">What <see cref="Begin"/> gave.</param>
     /// <param name="outcome">What came of it.</param>
     /// <param name="error">What it threw.</param>
-    /// <param name="began">When it began, by <see cref="Clock"/>.</param>
-    public static void End(
-        Activity? activity, OutboxDelivery delivery, Outcome outcome, Exception? error, long began)
+    public static void End(Handling call, Outcome outcome, Exception? error)
     {
+        using Activity? activity = call.Activity;
         string? type = outcome.Kind is wp_outcome.WP_OUTCOME_DONE or wp_outcome.WP_OUTCOME_DEFERRED
             or wp_outcome.WP_OUTCOME_RELEASE ? null : error?.GetType().FullName ?? "_OTHER";
         if (type is not null)
             Fail(activity, type, outcome.Reason);
-        if (began == 0)
+        if (call.Began == 0)
             return;
-        var tags = new TagList
-        {
-            { "messaging.system", "waypost" },
-            { "messaging.operation.name", "process" },
-            { "messaging.destination.name", delivery.Topic },
-            { "waypost.queue", NameOf(delivery.Queue) },
-            { "waypost.store", delivery.StoreId },
-        };
+        TagList tags = call.Tags;
         if (type is not null)
             tags.Add("error.type", type);
-        ProcessDuration.Record(Stopwatch.GetElapsedTime(began).TotalSeconds, tags);
+        ProcessDuration.Record(Stopwatch.GetElapsedTime(call.Began).TotalSeconds, tags);
     }
 
     private static void Describe(Activity activity, string operation, WaypostQueue queue, string? topic)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What operators change and see: scenarios AUD-001, DED-006 and LEA-010 of tests/conformance/scenarios.md.
+using System.Data.Common;
+
 namespace Waypost.Tests;
 
 public abstract class AuditTests(Engine engine) : IDisposable

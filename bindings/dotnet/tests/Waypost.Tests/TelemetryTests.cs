@@ -204,25 +204,34 @@ public sealed class TelemetryTests : IDisposable
         Assert.Empty(seen);
     }
 
-    // proves: MET-001
-    [Fact]
-    public async Task Calls_of_handlers_are_measured_by_a_true_histogram()
+    /// <summary>Hears how long the handlers of one topic took: other tests' are measured, too.</summary>
+    private static MeterListener ListenToDurations(string topic, Action<double, Dictionary<string, object?>> heard)
     {
-        string mine = $"t-{Guid.NewGuid()}"; // other tests' handlers are measured, too
-        var seen = new ConcurrentQueue<(double Seconds, Dictionary<string, object?> Tags)>();
-        using var listener = new MeterListener();
-        listener.InstrumentPublished = (instrument, l) =>
+        var listener = new MeterListener
         {
-            if (instrument is Histogram<double> { Meter.Name: "Waypost", Name: "messaging.process.duration", Unit: "s" })
-                l.EnableMeasurementEvents(instrument);
+            InstrumentPublished = (instrument, l) =>
+            {
+                if (instrument is Histogram<double> { Meter.Name: "Waypost", Name: "messaging.process.duration", Unit: "s" })
+                    l.EnableMeasurementEvents(instrument);
+            },
         };
         listener.SetMeasurementEventCallback<double>((_, value, tags, _) =>
         {
             var all = tags.ToArray().ToDictionary(tag => tag.Key, tag => tag.Value);
-            if ((string?)all["messaging.destination.name"] == mine)
-                seen.Enqueue((value, all));
+            if ((string?)all["messaging.destination.name"] == topic)
+                heard(value, all);
         });
         listener.Start();
+        return listener;
+    }
+
+    // proves: MET-001
+    [Fact]
+    public async Task Calls_of_handlers_are_measured_by_a_true_histogram()
+    {
+        string mine = $"t-{Guid.NewGuid()}";
+        var seen = new ConcurrentQueue<(double Seconds, Dictionary<string, object?> Tags)>();
+        using MeterListener listener = ListenToDurations(mine, (value, tags) => seen.Enqueue((value, tags)));
         using OutboxWorker worker = _bed.Store.CreateWorker();
         var took = new Stopwatch();
         worker.Handle(mine, async (delivery, _) =>
@@ -244,6 +253,99 @@ public sealed class TelemetryTests : IDisposable
                      (done["messaging.system"], done["messaging.operation.name"], done["waypost.queue"], done["waypost.store"]));
         Assert.False(done.ContainsKey("error.type"));
         Assert.Equal(typeof(RejectException).FullName, seen.Last().Tags["error.type"]);
+    }
+
+    /// <summary>Listens to the span of one topic's handlers: other tests have theirs.</summary>
+    private static ActivityListener ListenTo(
+        string topic, Func<ActivitySamplingResult> sample, Action? stopped = null)
+    {
+        var listener = new ActivityListener
+        {
+            ShouldListenTo = source => source.Name == "Waypost",
+            Sample = (ref ActivityCreationOptions<ActivityContext> options) =>
+                options.Name == $"process {topic}" ? sample() : ActivitySamplingResult.None,
+            ActivityStopped = span =>
+            {
+                if (span.OperationName == $"process {topic}")
+                    stopped?.Invoke();
+            },
+        };
+        ActivitySource.AddActivityListener(listener);
+        return listener;
+    }
+
+    // proves: TRC-001
+    [Theory]
+    [InlineData("sample")]
+    [InlineData("stop")]
+    [InlineData("measure")]
+    public async Task Listener_that_throws_is_not_the_handlers_fault(string when)
+    {
+        string mine = $"t-{Guid.NewGuid()}";
+        int thrown = 0;
+        void Throw(string now)
+        {
+            if (now != when)
+                return;
+            Interlocked.Increment(ref thrown);
+            throw new InvalidOperationException(now);
+        }
+
+        using ActivityListener spans = ListenTo(mine, () =>
+        {
+            Throw("sample");
+            return ActivitySamplingResult.AllData;
+        }, () => Throw("stop"));
+        using MeterListener meter = ListenToDurations(mine, (_, _) => Throw("measure"));
+        using OutboxWorker worker = _bed.Store.CreateWorker();
+        int handled = 0;
+        worker.Handle(mine, (_, _) => Task.FromResult(Interlocked.Increment(ref handled)));
+        await _bed.Outbox.EnqueueAsync(mine, "1");
+        await _bed.Outbox.EnqueueAsync(mine, "2");
+        await worker.DrainAsync();
+        Assert.Equal((2, 2), (handled, thrown));
+        Assert.Equal(2, (await _bed.Outbox.GetStatsAsync()).Topics[mine].Done);
+    }
+
+    // proves: TRC-001, MET-001
+    [Fact]
+    public async Task Delivery_that_its_handler_let_go_is_measured()
+    {
+        string mine = $"t-{Guid.NewGuid()}";
+        int measured = 0;
+        using MeterListener meter = ListenToDurations(mine, (_, _) => measured++);
+        using OutboxWorker worker = _bed.Store.CreateWorker();
+        worker.HandleWithOutcome(mine, (delivery, _) =>
+        {
+            delivery.Done();
+            delivery.Dispose();
+            return Task.FromResult(Outcome.Deferred);
+        });
+        await _bed.Outbox.EnqueueAsync(mine, "1");
+        await worker.DrainAsync();
+        Assert.Equal(1, measured);
+        Assert.Equal(1, (await _bed.Outbox.GetStatsAsync()).Topics[mine].Done);
+    }
+
+    // proves: TRC-001
+    [Fact]
+    public async Task Trace_goes_along_where_a_listener_declines()
+    {
+        string mine = $"t-{Guid.NewGuid()}";
+        using ActivityListener spans = ListenTo(mine, () => ActivitySamplingResult.None);
+        using OutboxWorker worker = _bed.Store.CreateWorker();
+        ActivityTraceId seen = default;
+        worker.Handle(mine, (_, _) =>
+        {
+            seen = Activity.Current?.TraceId ?? default;
+            return Task.CompletedTask;
+        });
+        using var app = new Activity("app");
+        app.SetIdFormat(ActivityIdFormat.W3C).Start();
+        await _bed.Outbox.EnqueueAsync(mine, "1");
+        app.Stop();
+        await worker.DrainAsync();
+        Assert.Equal(app.TraceId, seen);
     }
 
     private static int FreePort()
