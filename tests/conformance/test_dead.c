@@ -1018,6 +1018,28 @@ static void test_dead__purged_while_its_handler_runs__leaves_the_next_one_alone(
     wp_clock_free(ahead);
 }
 
+/* A list tells what it left in the database; here nothing is. */
+/* proves: DLQ-001 */
+static void
+test_list__of_an_inbox_message_that_was_never_enqueued__has_an_empty_payload(void **state)
+{
+    bed *b = *state;
+    wp_inbox_key *dead = ib_key("src", "dead");
+    wp_dead_filter *filter = NULL;
+    wp_dead_list *list = NULL;
+    assert_int_equal(ib_check(b->store, NULL, "src", "dead"), WP_INBOX_NEW);
+    WPT_OK(wp_inbox_mark_dead(b->store, NULL, dead, NULL, WPT_ERR));
+    WPT_OK(wp_dead_filter_new(&filter, WPT_ERR));
+    WPT_OK(wp_dead_list_read(&list, b->store, WP_SOURCE_INBOX, filter, NULL, 10, WPT_ERR));
+    assert_int_equal(wp_dead_list_count(list), 1);
+    assert_string_equal(wp_received_payload(NULL, wp_outbox_info_message(wp_dead_list_at(list, 0))),
+                        "");
+    assert_int_equal(wp_outbox_info_payload_bytes(wp_dead_list_at(list, 0)), 0);
+    wp_dead_list_free(list);
+    wp_dead_filter_free(filter);
+    wp_inbox_key_free(dead);
+}
+
 /* ---- cleanup ------------------------------------------------------------------------------ */
 
 /* scenario: DED-004 */
@@ -1380,6 +1402,7 @@ int main(void)
         BED_TEST(test_dead__purged__are_gone_and_nothing_else_is),
         BED_TEST(test_dead__that_die_again_meanwhile__are_not_replayed_again),
         BED_TEST(test_dead__purged_while_its_handler_runs__leaves_the_next_one_alone),
+        BED_TEST(test_list__of_an_inbox_message_that_was_never_enqueued__has_an_empty_payload),
         BED_TEST(test_cleanup__of_what_is_done__leaves_all_else),
         BED_TEST(test_cleanup__of_each_queue__removes_what_was_done_long_ago),
         BED_TEST(test_cleanup__of_a_message_that_arrives_meanwhile__keeps_it),

@@ -94,6 +94,17 @@ if (mode === "empty") {
   await confirm("Replay");
   await confirm("Replay");
   await page.locator("tbody tr", { hasText: "<img src=x" }).first().waitFor({ state: "detached" });
+  // line ends, of which a field has one kind
+  await row("ends.0").getByRole("button", { name: "Show" }).click();
+  await confirm("Edit");
+  await page.fill("#edit", (await page.locator("#edit").inputValue()).replace("a", "A"));
+  await confirm("Save");
+  await page.locator(".notice", { hasText: "1 changed" }).first().waitFor();
+  await row("ends.1").getByRole("button", { name: "Show" }).click();
+  await confirm("Edit");
+  await page.getByText("Its lines end in different ways").waitFor();
+  assert.equal(await page.locator("#edit").count(), 0);
+  await confirm("Close");
   // discard, but not without a yes
   const before = await page.locator("tbody tr").count();
   await row("orders.paid").getByRole("button", { name: "Show" }).click();

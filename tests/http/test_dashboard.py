@@ -420,7 +420,10 @@ class Page(Base):
         for n in range(4):
             self.bury("orders.paid", json.dumps({"order": n}), "card declined: the bank did not say why")
         self.bury(HOSTILE, "<script>alert(1)</script>", "<b>bold</b> & broken")
+        ends = {text: self.bury(f"ends.{n}", text) for n, text in enumerate(("a\r\nb\r\n", "a\nb\r\n"))}
         self.browse("full")
+        told = [self.get(f"message?queue=outbox&id={id}", TOKEN)["payload"] for id in ends.values()]
+        self.assertEqual(told, ["A\r\nb\r\n", "a\nb\r\n"], "ends of lines are kept, or nothing is edited")
 
 
 if __name__ == "__main__":

@@ -88,7 +88,8 @@ const wp__engine wp__engine_sqlserver = {
     .routine_count = &wp__sql_sqlserver_routine_count,
     .batch_end = "\nGO\n",
     .begin = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET XACT_ABORT ON; BEGIN TRANSACTION",
-    .guard = "IF @@TRANCOUNT = 0 THROW " NUMBER(
+    /* with IMPLICIT_TRANSACTIONS (2), as ODBC drivers have them, the statement itself begins one */
+    .guard = "IF @@TRANCOUNT = 0 AND @@OPTIONS & 2 = 0 THROW " NUMBER(
         WP_OP_NO_TRANSACTION) ", N'Waypost: the transaction is over', 1; ",
     .rollback = "IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION", /* after some errors there is none */
     .text_hint = "send texts as NVARCHAR",

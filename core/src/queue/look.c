@@ -66,7 +66,9 @@ static wp_status get_message(wp_received **out, const wp__queue *queue, const wp
 wp_status wp__info_new(wp_outbox_info **out, const wp__queue *queue, const wp__value *columns,
                        const wp__value *payload_bytes, wp_error **err)
 {
-    const bool payload = !payload_bytes || columns[WP__COL_PAYLOAD].type != WP_VALUE_NULL;
+    /* One that was never enqueued has none, in a list neither. */
+    const bool payload = !payload_bytes || payload_bytes->type == WP_VALUE_NULL ||
+                         columns[WP__COL_PAYLOAD].type != WP_VALUE_NULL;
     wp_outbox_info *info = calloc(1, sizeof *info);
     wp_status st;
     if (!info)

@@ -287,13 +287,21 @@ async function message(item) {
 async function edit(m) {
   const here = store();
   if (!session.trusted && !(await unlock())) return;
+  // The field knows "\n" alone.
+  const crlf = m.payload.includes("\r");
+  const back = (text) => crlf ? text.replaceAll("\n", "\r\n") : text;
+  if (back(m.payload.replaceAll("\r\n", "\n")) !== m.payload) {
+    await open("Edit the payload of " + m.topic, [el("p", "Its lines end in different ways, which a browser's field cannot keep. " +
+      "Edit it by the API, dead/edit, or from a program.")], [close("Close", "", "main")]);
+    return;
+  }
   const field = el("textarea", { id: "edit", spellcheck: "false", "aria-label": "Payload" });
   field.value = m.payload;
   const pressed = await open("Edit the payload of " + m.topic, [field,
     el("p.muted", "The message keeps its id and stays dead until it is replayed. The old payload is lost.")],
   [close("Save", "yes", "main"), close("Save and replay", "replay"), button("Cancel", () => $("dialog").close())]);
   if (!pressed) return;
-  if (await send("dead/edit", { ...here, queue: m.queue, id: m.id, payload: field.value }) && pressed === "replay")
+  if (await send("dead/edit", { ...here, queue: m.queue, id: m.id, payload: back(field.value) }) && pressed === "replay")
     send("dead/replay", { ...here, queue: m.queue, ids: [m.id] });
 }
 
