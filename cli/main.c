@@ -47,7 +47,7 @@ static const struct command {
     {"copy", cli_copy, false,
      "copy --to URL [--to-schema NAME] [--to-set KEY=VALUE]... [--batch N] [--no-dead] "
      "[--dry-run | --cancel]\n"
-     "    move unfinished work and dead letters of outbox, inbox and timers to another store; "
+     "    move unfinished work and dead letters, and jobs with their runs, to another store; "
      "pauses "
      "go along,\n"
      "    and the inbox's keys that were done are known there, too\n"

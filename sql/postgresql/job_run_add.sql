@@ -1,4 +1,4 @@
--- job_run_add: a run of the job :number for the occurrence :occurrence (null: now, by hand), unless it has one.
+-- job_run_add: a run of the job :number for the occurrence :occurrence (null: now, by hand), unless it has one. None for a job that arrives from another store. The job cannot be deleted meanwhile.
 -- status 1: skipped; 2: skipped if another one with its ordering key is unfinished; 3: or if :batch are.
 WITH n AS (
     SELECT coalesce(CAST(:now AS bigint), CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint)) AS now
@@ -15,6 +15,8 @@ r AS (
                                           LIMIT CAST(:batch AS bigint)) AS q) >= CAST(:batch AS bigint) THEN CAST(:reason AS text) END
     FROM {job} AS j CROSS JOIN n
     WHERE j.seq = CAST(:number AS bigint)
+      AND NOT EXISTS (SELECT 1 FROM {copy_job} AS c WHERE c.job = j.seq AND c.id = j.id AND c.version = j.version AND c.arrived = 1)
+    FOR KEY SHARE OF j
     ON CONFLICT (job_id, occurrence_at) WHERE occurrence_at IS NOT NULL DO NOTHING
     RETURNING seq, topic, ordering_key, created_at, due_at, skipped
 ),

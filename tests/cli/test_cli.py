@@ -613,10 +613,12 @@ class Copy(Cli):
     # proves: CLI-001
     def test_what_stays_is_told(self) -> None:
         self.run_cli("jobs", "put", "nightly", "@yearly")
+        self.run_cli("jobs", "put", "nightly", "@monthly", environment=self.beside)
         self.read("enqueue", "t", "x", "--unique-key", "u")
         self.read("enqueue", "t", "y", "--unique-key", "u", environment=self.beside)
         said = self.run_cli(*self.to(), code=6).stderr
-        self.assertIn("jobs, which are not moved yet: 1", said)
+        self.assertIn("jobs that were not moved: 1", said)
+        self.assertIn('refused: job "nightly": the target has a job of its name', said)
         self.assertIn("unique key", said)
         self.assertIn("outbox: 1 could not be moved", said)
         self.assertEqual(len(self.read("peek")), 1)
@@ -626,6 +628,22 @@ class Copy(Cli):
         missing = f"sqlite:{self.directory / 'missing.db'}"
         self.assertIn("unavailable", self.run_cli("copy", "--to", missing, code=1).stderr)
         self.assertFalse((self.directory / "missing.db").exists())
+
+    # proves: CLI-001
+    def test_jobs_are_moved_with_their_runs(self) -> None:
+        self.run_cli("jobs", "put", "nightly", "@yearly", "--topic", "t")
+        self.run_cli("jobs", "put", "off", "@monthly")
+        self.run_cli("jobs", "pause", "off")
+        self.run_cli("jobs", "trigger", "nightly")
+        before = self.read("jobs", "list")
+        moved = self.read(*self.to())
+        self.assertEqual((moved["moved"], moved["jobs"], moved["refused"]), (1, 2, 0))
+        self.assertEqual(moved["source sha256"], moved["target sha256"])
+        self.assertEqual(self.read("jobs", "list"), [])
+        self.assertEqual(self.read("jobs", "list", environment=self.beside), before)
+        self.assertEqual(self.read(*self.to(), "--cancel")["let go"], 0)
+        self.assertEqual(self.read(*self.to(back=True), environment=self.beside)["jobs"], 2)
+        self.assertEqual(self.read("jobs", "list"), before)
 
     # proves: CLI-001
     def test_what_does_not_come_back_as_it_was_stays(self) -> None:

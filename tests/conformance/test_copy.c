@@ -1,79 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Conformance of moving work to another store: from each engine to a file, from a file to it, and between two
  * schemas of it. What a process that dies leaves is tried after every transaction. */
-#include "bed.h"
-#include "copy/copy.h"
+#include "copy_bed.h"
 #include "inbox_bed.h"
 #include "queue/queue.h"
-
-/* Two stores of one kind or two. */
-typedef struct pair {
-    bed *b;
-    wp_store *from, *to;
-    wp_store *own; /* to close */
-} pair;
-
-enum { TO_FILE, FROM_FILE, TO_SCHEMA };
-
-static wp_store *file_beside(bed *b, const char *name)
-{
-    char url[300];
-    (void)snprintf(url, sizeof url, "sqlite:%s/%s.db", b->dir.path, name);
-    return wpt_store(url, b->clock, WPT_OPTIONS("store.id", name));
-}
-
-static wp_store *schema_beside(bed *b)
-{
-    wp_config *config = bed_config(b, WPT_OPTIONS("store.id", "beside", "store.deploy", "true"));
-    wp_store *store = NULL;
-    WPT_OK(wp_config_set(config, "store.schema", "beside", WPT_ERR));
-    WPT_OK(wp_store_open(&store, config, WPT_ERR));
-    wp_config_free(config);
-    return store;
-}
-
-static void open_pair(pair *p, bed *b, int way)
-{
-    /* in memory, or where the app may not deploy, there is no other schema */
-    const bool schema = way == TO_SCHEMA && !b->engine->opens_new && !b->engine->deployer;
-    wp_store *other = schema ? schema_beside(b) : file_beside(b, "beside");
-    *p = (pair){.b = b, .own = other};
-    p->from = way == FROM_FILE ? other : b->store;
-    p->to = way == FROM_FILE ? b->store : other;
-}
-
-static void close_pair(pair *p)
-{
-    wp_store_close(p->own);
-}
-
-static wp_copy *copy_of(pair *p)
-{
-    wp_copy *copy = NULL;
-    WPT_OK(wp_copy_new(&copy, p->from, p->to, WPT_ERR));
-    return copy;
-}
-
-static void run(wp_copy *copy)
-{
-    int steps = 0;
-    for (int more = 1; more;) {
-        WPT_OK(wp_copy_step(&more, copy, WPT_ERR));
-        assert_true(++steps < 1000); /* it ends */
-    }
-}
-
-/* All that can be moved; how many were. */
-static int64_t move(pair *p)
-{
-    wp_copy *copy = copy_of(p);
-    int64_t moved;
-    run(copy);
-    moved = wp_copy_count(copy, WP_SOURCE_ALL, WP_COPY_MOVED);
-    assert_string_equal(wp_copy_checksum(copy, 0), wp_copy_checksum(copy, 1));
-    wp_copy_free(copy);
-    return moved;
-}
 
 static wp_id send_keyed(wp_store *store, const char *payload, const char *key)
 {
@@ -282,7 +212,7 @@ static void moves_hostile(pair *p)
     sent all[ALL];
     for (int i = 0; i < ALL; i++)
         all[i] = hostile(p->from, i);
-    assert_int_equal(move(p), ALL);
+    assert_int_equal(cb_move(p), ALL);
     for (int i = 0; i < ALL; i++) {
         wp_outbox_info *gone = NULL;
         wp_id id;
@@ -297,7 +227,7 @@ static void moves_hostile(pair *p)
         }
         forget(&all[i]);
     }
-    assert_int_equal(move(p), 0); /* their unique keys are taken */
+    assert_int_equal(cb_move(p), 0); /* their unique keys are taken */
     assert_int_equal(unfinished_of(p->from), UNIQUE);
 }
 
@@ -316,7 +246,7 @@ static void keeps_attempts(pair *p)
     next_us = wp_outbox_info_next_attempt_us(before);
     wp_outbox_info_free(before);
     before = wpt_info(p->from, &dead);
-    assert_int_equal(move(p), 2);
+    assert_int_equal(cb_move(p), 2);
     assert_int_equal(wpt_attempt_of(p->to, &tried), 1);
     wpt_last_error_is(p->to, &tried, "no \xC3\xA4");
     after = wpt_info(p->to, &tried);
@@ -346,7 +276,7 @@ static void moves_timers(pair *p)
     WPT_OK(wp_message_set_correlation_id(message, "order", WPT_ERR));
     WPT_OK(wp_timer_schedule(&id, NULL, p->from, NULL, message, WPT_ERR));
     wp_message_free(message);
-    assert_int_equal(move(p), 1);
+    assert_int_equal(cb_move(p), 1);
     WPT_STATUS(wp_timer_get(&info, p->from, &id, WPT_ERR), WP_E_NOT_FOUND);
     WPT_OK(wp_timer_get(&info, p->to, &id, WPT_ERR));
     assert_int_equal(wp_received_due_us(wp_outbox_info_message(info)),
@@ -373,8 +303,8 @@ static void moves_inbox(pair *p)
     WPT_OK(wp_inbox_key_set_hash(key, hash, sizeof hash, "sha", WPT_ERR));
     WPT_OK(wp_inbox_enqueue(&id, &found, &mismatch, p->from, NULL, key, message, WPT_ERR));
     before = ib_times_of(p->from, "mq", "hashed");
-    copy = copy_of(p);
-    run(copy);
+    copy = cb_copy(p);
+    cb_run(copy);
     assert_int_equal(wp_copy_count(copy, WP_SOURCE_INBOX, WP_COPY_MOVED), 1);
     /* the one that was done, and the one that is known as done there since it was moved is known already */
     assert_int_equal(wp_copy_count(copy, WP_SOURCE_INBOX, WP_COPY_REMEMBERED), 1);
@@ -394,7 +324,7 @@ static void moves_inbox(pair *p)
     done = ib_claim_one(p->to, 1, 60000);
     assert_true(wpt_id_equal(&done, &id));
     assert_int_equal(ib_ack(p->to, 1, &done, 1), 1);
-    assert_int_equal(move(p), 0);
+    assert_int_equal(cb_move(p), 0);
     wp_message_free(message);
     wp_inbox_key_free(key);
 }
@@ -405,8 +335,8 @@ static void leaves_known_keys(pair *p)
     wp_copy *copy;
     (void)ib_enqueue(p->from, NULL, "mq", "1", "t", "here");
     (void)ib_enqueue(p->to, NULL, "mq", "1", "t", "there");
-    copy = copy_of(p);
-    run(copy);
+    copy = cb_copy(p);
+    cb_run(copy);
     assert_int_equal(wp_copy_count(copy, WP_SOURCE_ALL, WP_COPY_MOVED), 0);
     assert_int_equal(wp_copy_count(copy, WP_SOURCE_INBOX, WP_COPY_WAITING), 1);
     assert_int_equal(wp_copy_refused_count(copy), 1);
@@ -428,9 +358,9 @@ static void keeps_orders(pair *p)
         (void)send_keyed(p->from, payload, "b");
     }
     (void)send_keyed(p->to, "b-before", "b");
-    copy = copy_of(p);
+    copy = cb_copy(p);
     WPT_OK(wp_copy_set_page(copy, 1, WPT_ERR));
-    run(copy);
+    cb_run(copy);
     assert_int_equal(wp_copy_count(copy, WP_SOURCE_OUTBOX, WP_COPY_MOVED), 10);
     assert_int_equal(wp_copy_count(copy, WP_SOURCE_ALL, WP_COPY_WAITING), 0);
     wp_copy_free(copy);
@@ -460,14 +390,14 @@ static void leaves_what_is_held(pair *p)
     (void)send_keyed(p->from, "k2", "k");
     number = wpt_claim_one(p->from, 1, &first, 60000);
     (void)wpt_enqueue(p->from, "t", "free");
-    copy = copy_of(p);
-    run(copy);
+    copy = cb_copy(p);
+    cb_run(copy);
     assert_int_equal(wp_copy_count(copy, WP_SOURCE_OUTBOX, WP_COPY_MOVED), 1);
     assert_int_equal(wp_copy_count(copy, WP_SOURCE_OUTBOX, WP_COPY_HELD), 1);
     assert_int_equal(wp_copy_count(copy, WP_SOURCE_OUTBOX, WP_COPY_WAITING), 1);
     wp_copy_free(copy);
     WPT_OK(wp_outbox_ack(NULL, p->from, NULL, &owner, &first, &number, 1, NULL, WPT_ERR));
-    assert_int_equal(move(p), 1);
+    assert_int_equal(cb_move(p), 1);
     handle_all(done, sizeof done, p->to);
     assert_string_equal(done, "free,k2,");
 }
@@ -480,7 +410,7 @@ static void takes_what_is_expired(pair *p)
         return; /* its clock stands still: see the tests of the command */
     (void)wpt_claim_one(p->from, 1, &id, 1000);
     wpt_advance_ms(p->b->clock, 2000);
-    assert_int_equal(move(p), 1);
+    assert_int_equal(cb_move(p), 1);
     assert_int_equal(wpt_attempt_of(p->to, &id), 1);
 }
 
@@ -498,8 +428,8 @@ static void leaves_what_is_refused(pair *p)
     mine = wpt_send(p->from, NULL, message);
     (void)send_keyed(p->from, "k2", "k");
     (void)wpt_enqueue(p->from, "t", "other");
-    copy = copy_of(p);
-    run(copy);
+    copy = cb_copy(p);
+    cb_run(copy);
     assert_int_equal(wp_copy_count(copy, WP_SOURCE_ALL, WP_COPY_MOVED), 1);
     assert_int_equal(wp_copy_count(copy, WP_SOURCE_ALL, WP_COPY_WAITING), 3);
     assert_int_equal(wp_copy_refused_count(copy), 3);
@@ -533,10 +463,10 @@ static void leaves_joins(pair *p)
     WPT_OK(wp_message_add_join(message, &id, WPT_ERR));
     member = wpt_send(p->from, NULL, message);
     (void)wpt_enqueue(p->from, "t", "free");
-    copy = copy_of(p);
+    copy = cb_copy(p);
     WPT_OK(wp_copy_look(copy, WPT_ERR));
     assert_int_equal(wp_copy_count(copy, WP_SOURCE_ALL, WP_COPY_WAITING), 1);
-    run(copy);
+    cb_run(copy);
     assert_int_equal(wp_copy_count(copy, WP_SOURCE_ALL, WP_COPY_MOVED), 1);
     assert_int_equal(wp_copy_count(copy, WP_SOURCE_OUTBOX, WP_COPY_JOINED), 1);
     assert_int_equal(wp_copy_joins(copy), 1);
@@ -549,14 +479,14 @@ static void leaves_dead_ones_if_told(pair *p)
     wp_copy *copy;
     (void)send_dead(p->from, "x");
     (void)wpt_enqueue(p->from, "t", "y");
-    copy = copy_of(p);
+    copy = cb_copy(p);
     WPT_OK(wp_copy_set_dead_letters(copy, 0, WPT_ERR));
-    run(copy);
+    cb_run(copy);
     assert_int_equal(wp_copy_count(copy, WP_SOURCE_ALL, WP_COPY_MOVED), 1);
     assert_int_equal(wp_copy_count(copy, WP_SOURCE_ALL, WP_COPY_DEAD), 1);
     wp_copy_free(copy);
     assert_int_equal(dead_of(p->from), 1);
-    assert_int_equal(move(p), 1);
+    assert_int_equal(cb_move(p), 1);
     assert_int_equal(dead_of(p->from), 0);
     assert_int_equal(dead_of(p->to), 1);
 }
@@ -570,7 +500,7 @@ static void moves_dead_ones_of_taken_keys(pair *p)
     wp_id live;
     WPT_OK(wp_outbox_fail(NULL, p->from, NULL, &owner, &dead, &number, 1, "no", WPT_ERR));
     live = send_unique(p->from, "u");
-    assert_int_equal(move(p), 2);
+    assert_int_equal(cb_move(p), 2);
     assert_int_equal(wpt_status_of(p->to, &dead), WP_MESSAGE_FAILED);
     assert_int_equal(wpt_status_of(p->to, &live), WP_MESSAGE_READY);
     {
@@ -584,14 +514,14 @@ static void moves_pauses(pair *p)
 {
     wp_pauses *pauses = NULL;
     WPT_OK(wp_topic_pause(NULL, p->from, NULL, WP_SOURCE_OUTBOX, "t", "me", WPT_ERR));
-    assert_int_equal(move(p), 0);
+    assert_int_equal(cb_move(p), 0);
     WPT_OK(wp_pauses_read(&pauses, p->to, WPT_ERR));
     assert_int_equal(wp_pauses_count(pauses), 1);
     assert_string_equal(wp_pauses_topic(pauses, 0), "t");
     assert_string_equal(wp_pauses_by(pauses, 0), "me");
     wp_pauses_free(pauses);
     WPT_OK(wp_topic_resume(NULL, p->to, NULL, WP_SOURCE_OUTBOX, "t", "me", WPT_ERR));
-    assert_int_equal(move(p), 0); /* it stays so */
+    assert_int_equal(cb_move(p), 0); /* it stays so */
     WPT_OK(wp_pauses_read(&pauses, p->to, WPT_ERR));
     assert_int_equal(wp_pauses_count(pauses), 0);
     wp_pauses_free(pauses);
@@ -614,7 +544,7 @@ static void dies_anywhere(pair *p)
     for (int64_t after = 0; !whole; after++) {
         static const char *const payloads[] = {"p1,", "p2,", "k1,", "k2,", "k3,", "u1,", "i1,"};
         char done[2000] = "", key[16];
-        wp_copy *copy = copy_of(p);
+        wp_copy *copy = cb_copy(p);
         wp_status st = WP_OK;
         assert_true(after < 40);
         (void)send_keyed(p->from, "k1", "k");
@@ -642,7 +572,7 @@ static void dies_anywhere(pair *p)
         handle_inbox(done, sizeof done, p->to);
         handle_inbox(done, sizeof done, p->from);
         assert_true(dead_of(p->from) + dead_of(p->to) <= (size_t)after + 1);
-        (void)move(p);
+        (void)cb_move(p);
         handle_all(done, sizeof done, p->to);
         handle_all(done, sizeof done, p->from);
         handle_inbox(done, sizeof done, p->to);
@@ -663,14 +593,14 @@ static void only_the_last_one_writes(pair *p)
     int more = 0;
     for (int i = 0; i < 4; i++)
         (void)wpt_enqueue(p->from, "t", "x");
-    first = copy_of(p);
+    first = cb_copy(p);
     WPT_OK(wp_copy_set_page(first, 1, WPT_ERR));
     WPT_OK(wp_copy_step(&more, first, WPT_ERR));
-    last = copy_of(p);
+    last = cb_copy(p);
     WPT_OK(wp_copy_set_page(last, 1, WPT_ERR));
     WPT_OK(wp_copy_step(&more, last, WPT_ERR));
     WPT_STATUS(wp_copy_step(&more, first, WPT_ERR), WP_E_LEASE_LOST);
-    run(last);
+    cb_run(last);
     assert_int_equal(wp_copy_count(first, WP_SOURCE_ALL, WP_COPY_MOVED), 1);
     assert_int_equal(wp_copy_count(last, WP_SOURCE_ALL, WP_COPY_MOVED), 3);
     assert_int_equal(unfinished_of(p->to), 4);
@@ -683,7 +613,7 @@ static void only_the_last_one_writes(pair *p)
 static void fences_the_way_back(pair *p)
 {
     pair back = {.b = p->b, .from = p->to, .to = p->from};
-    wp_copy *there = copy_of(p), *here = copy_of(&back);
+    wp_copy *there = cb_copy(p), *here = cb_copy(&back);
     int more = 1;
     (void)wpt_enqueue(p->from, "t", "1");
     wp__copy_stop_after(there, 0);
@@ -692,7 +622,7 @@ static void fences_the_way_back(pair *p)
     WPT_STATUS(wp_copy_step(&more, there, WPT_ERR), WP_E_LEASE_LOST);
     wp_copy_free(there);
     wp_copy_free(here);
-    assert_int_equal(move(p), 1);
+    assert_int_equal(cb_move(p), 1);
     assert_int_equal(wpt_stat(p->to, "t", WP_STAT_READY), 1);
     assert_int_equal(wpt_stat(p->from, "t", WP_STAT_READY), 0);
 }
@@ -700,26 +630,26 @@ static void fences_the_way_back(pair *p)
 /* What was on its way to another store is told, so that nobody throws it away with this one. */
 static void tells_of_other_moves(pair *p)
 {
-    pair other = {.b = p->b, .from = p->from, .to = file_beside(p->b, "third")};
-    wp_copy *copy = copy_of(&other);
+    pair other = {.b = p->b, .from = p->from, .to = cb_file_beside(p->b, "third")};
+    wp_copy *copy = cb_copy(&other);
     int more = 1;
     (void)wpt_enqueue(p->from, "t", "1");
     wp__copy_stop_after(copy, 0);
     WPT_STATUS(wp_copy_step(&more, copy, WPT_ERR), WP_E_STOPPED);
     wp_copy_free(copy);
-    copy = copy_of(p);
-    run(copy);
+    copy = cb_copy(p);
+    cb_run(copy);
     assert_int_equal(wp_copy_count(copy, WP_SOURCE_ALL, WP_COPY_MOVED), 0);
     assert_int_equal(wp_copy_count(copy, WP_SOURCE_OUTBOX, WP_COPY_HELD), 1);
     wp_copy_free(copy);
-    assert_int_equal(move(&other), 1);
+    assert_int_equal(cb_move(&other), 1);
     wp_store_close(other.to);
 }
 
 static void lets_go_of_what_is_marked_meanwhile(pair *p)
 {
     wp_inbox_key *key = ib_key("mq", "marked");
-    wp_copy *copy = copy_of(p);
+    wp_copy *copy = cb_copy(p);
     wp_status st = WP_OK;
     (void)ib_enqueue(p->from, NULL, "mq", "marked", "t", "x");
     wp__copy_stop_after(copy, 0);
@@ -728,7 +658,7 @@ static void lets_go_of_what_is_marked_meanwhile(pair *p)
     WPT_STATUS(st, WP_E_STOPPED);
     wp_copy_free(copy);
     WPT_OK(wp_inbox_mark_processed(p->from, NULL, key, WPT_ERR));
-    assert_int_equal(move(p), 0);
+    assert_int_equal(cb_move(p), 0);
     assert_int_equal(ib_check(p->to, NULL, "mq", "marked"), WP_INBOX_DONE);
     wp_inbox_key_free(key);
 }
@@ -790,8 +720,8 @@ static void refuses_single_ones(pair *p)
         wp_claim_free(claim);
     }
     WPT_OK(wp_outbox_abandon(NULL, p->from, NULL, &owner, &tried, &number, 1, 0, "why", WPT_ERR));
-    copy = copy_of(p);
-    run(copy);
+    copy = cb_copy(p);
+    cb_run(copy);
     assert_int_equal(wp_copy_count(copy, WP_SOURCE_ALL, WP_COPY_MOVED), 2);
     assert_int_equal(wp_copy_count(copy, WP_SOURCE_ALL, WP_COPY_WAITING), 4);
     assert_int_equal(wp_copy_refused_count(copy), 4);
@@ -807,7 +737,7 @@ static void refuses_single_ones(pair *p)
                   file ? "DROP TRIGGER no"
                   : pg ? "ALTER TABLE infra.outbox DROP CONSTRAINT refused"
                        : "ALTER TABLE infra_outbox DROP CONSTRAINT refused");
-    assert_int_equal(move(p), 4);
+    assert_int_equal(cb_move(p), 4);
 }
 
 /* Larger than a packet of MariaDB may be, where the connection breaks meanwhile; others take it. */
@@ -825,8 +755,8 @@ static void refuses_large_ones(pair *p)
     WPT_OK(wp_message_new(&message, "t", payload, LARGE, WPT_ERR));
     (void)wpt_send(p->from, NULL, message);
     (void)wpt_enqueue(p->from, "t", "2");
-    copy = copy_of(p);
-    run(copy);
+    copy = cb_copy(p);
+    cb_run(copy);
     assert_int_equal(wp_copy_count(copy, WP_SOURCE_ALL, WP_COPY_MOVED), 2);
     assert_int_equal(wp_copy_refused_count(copy), 1);
     wp_copy_free(copy);
@@ -849,8 +779,8 @@ static void skips_what_cannot_be_remembered(pair *p)
     }
     (void)exec_at(p, p->from,
                   "UPDATE infra_inbox SET topic = hex(zeroblob(200)) WHERE message_id = '1'");
-    copy = copy_of(p);
-    run(copy);
+    copy = cb_copy(p);
+    cb_run(copy);
     assert_int_equal(wp_copy_count(copy, WP_SOURCE_INBOX, WP_COPY_REMEMBERED), 2);
     assert_int_equal(wp_copy_refused_count(copy), 1);
     assert_non_null(strstr(wp_copy_refused_at(copy, 0), "topic"));
@@ -905,13 +835,13 @@ static void heeds_what_happens_meanwhile(pair *p)
         for (int after = 0; after < 6; after++) {
             meanwhile m = {
                 .p = p, .store = kind % 2 ? p->to : p->from, .after = after, .arrives = kind / 2};
-            wp_copy *copy = copy_of(p);
+            wp_copy *copy = cb_copy(p);
             char done[100] = "";
             (void)snprintf(m.key, sizeof m.key, "%d-%d", kind, after);
             (void)ib_enqueue(p->from, NULL, "mq", m.key, "t", "x");
             messages++;
             wp__copy_do_between(copy, happen, &m);
-            run(copy);
+            cb_run(copy);
             assert_string_equal(wp_copy_checksum(copy, 0), wp_copy_checksum(copy, 1));
             wp_copy_free(copy);
             times += m.happened;
@@ -941,7 +871,7 @@ static void gives_up_anywhere(pair *p)
     bool whole = false;
     for (int after = 0; !whole && after < most; after++) {
         static const char *const payloads[] = {"p1,", "k1,", "k2,", "i1,"};
-        wp_copy *copy = copy_of(p);
+        wp_copy *copy = cb_copy(p);
         wp_status st = WP_OK;
         char done[2000] = "", key[16];
         int64_t let_go = -1;
@@ -958,12 +888,12 @@ static void gives_up_anywhere(pair *p)
         assert_true(st == WP_OK || st == WP_E_STOPPED);
         whole = st == WP_OK;
         wp_copy_free(copy);
-        copy = copy_of(after % 3 ? p : &back);
+        copy = cb_copy(after % 3 ? p : &back);
         wp__copy_stop_after(copy, after % 2);
         st = wp_copy_cancel(NULL, copy, WPT_ERR);
         assert_true(st == WP_OK || st == WP_E_STOPPED);
         wp_copy_free(copy);
-        copy = copy_of(after % 3 ? p : &back);
+        copy = cb_copy(after % 3 ? p : &back);
         WPT_OK(wp_copy_cancel(&let_go, copy, WPT_ERR));
         assert_true(let_go >= 0);
         WPT_OK(wp_copy_cancel(&let_go, copy, WPT_ERR));
@@ -980,7 +910,7 @@ static void gives_up_anywhere(pair *p)
                 fail_msg("stopped after %d: %s is in \"%s\" %zu times", after, payloads[i], done,
                          count_of(done, payloads[i]));
         assert_int_equal(ib_check(p->from, NULL, "mq", key), WP_INBOX_DONE);
-        (void)move(p); /* the dead letters, so that each round stops at the same places */
+        (void)cb_move(p); /* the dead letters, so that each round stops at the same places */
     }
     assert_true(whole || p->b->engine->again);
 }
@@ -988,7 +918,7 @@ static void gives_up_anywhere(pair *p)
 /* The one that moves ends. */
 static void ends_who_moves(pair *p)
 {
-    wp_copy *first = copy_of(p), *last = copy_of(p);
+    wp_copy *first = cb_copy(p), *last = cb_copy(p);
     int more = 1;
     for (int i = 0; i < 3; i++)
         (void)wpt_enqueue(p->from, "t", "x");
@@ -1008,7 +938,7 @@ static void refuses_the_same_store(pair *p)
     WPT_FAILS(wp_copy_new(&copy, p->from, p->from, WPT_ERR), WP_E_ARGUMENT, "same store");
     WPT_FAILS(wp_copy_new(&copy, NULL, p->to, WPT_ERR), WP_E_ARGUMENT, "NULL");
     assert_null(copy);
-    copy = copy_of(p);
+    copy = cb_copy(p);
     WPT_STATUS(wp_copy_set_page(copy, 0, WPT_ERR), WP_E_RANGE);
     WPT_STATUS(wp_copy_set_page(copy, WP_BATCH_MAX + 1, WPT_ERR), WP_E_RANGE);
     wp_copy_free(copy);
@@ -1021,7 +951,7 @@ static void looks_only(pair *p)
     (void)wpt_claim_one(p->from, 1, &held, 60000);
     (void)wpt_enqueue(p->from, "t", "x");
     (void)send_dead(p->from, "x");
-    copy = copy_of(p);
+    copy = cb_copy(p);
     WPT_OK(wp_copy_look(copy, WPT_ERR));
     assert_int_equal(wp_copy_count(copy, WP_SOURCE_OUTBOX, WP_COPY_WAITING), 1);
     assert_int_equal(wp_copy_count(copy, WP_SOURCE_OUTBOX, WP_COPY_DEAD), 1);
@@ -1032,243 +962,225 @@ static void looks_only(pair *p)
     assert_int_equal(unfinished_of(p->to), 0);
 }
 
-static void is_refused_by_name(pair *p)
-{
-    wp_copy *copy = NULL;
-    WPT_FAILS(wp_copy_new(&copy, p->from, p->to, WPT_ERR), WP_E_STATE, "sqlserver");
-    assert_null(copy);
-}
-
-static void with_pair(void **state, int way, void (*scenario)(pair *))
-{
-    pair p;
-    open_pair(&p, *state, way);
-    if (strcmp(wp_store_engine(p.b->store), "sqlserver") == 0)
-        is_refused_by_name(&p);
-    else
-        scenario(&p);
-    close_pair(&p);
-}
-
 /* proves: CLI-001 */
 static void test_copy__to_a_file__hostile_values__all_arrive_as_they_were(void **state)
 {
-    with_pair(state, TO_FILE, moves_hostile);
+    cb_with_pair(state, TO_FILE, moves_hostile);
 }
 
 /* proves: CLI-001 */
 static void test_copy__from_a_file__hostile_values__all_arrive_as_they_were(void **state)
 {
-    with_pair(state, FROM_FILE, moves_hostile);
+    cb_with_pair(state, FROM_FILE, moves_hostile);
 }
 
 /* proves: CLI-001 */
 static void test_copy__to_another_schema__hostile_values__all_arrive_as_they_were(void **state)
 {
-    with_pair(state, TO_SCHEMA, moves_hostile);
+    cb_with_pair(state, TO_SCHEMA, moves_hostile);
 }
 
 static void test_copy__to_a_file__tried_and_dead_ones__arrive_as_they_were(void **state)
 {
-    with_pair(state, TO_FILE, keeps_attempts);
+    cb_with_pair(state, TO_FILE, keeps_attempts);
 }
 
 static void test_copy__from_a_file__tried_and_dead_ones__arrive_as_they_were(void **state)
 {
-    with_pair(state, FROM_FILE, keeps_attempts);
+    cb_with_pair(state, FROM_FILE, keeps_attempts);
 }
 
 static void test_copy__from_a_file__timers__can_be_cancelled_there(void **state)
 {
-    with_pair(state, FROM_FILE, moves_timers);
+    cb_with_pair(state, FROM_FILE, moves_timers);
 }
 
 static void test_copy__to_a_file__ordering_keys__in_their_order(void **state)
 {
-    with_pair(state, TO_FILE, keeps_orders);
+    cb_with_pair(state, TO_FILE, keeps_orders);
 }
 
 static void test_copy__from_a_file__ordering_keys__in_their_order(void **state)
 {
-    with_pair(state, FROM_FILE, keeps_orders);
+    cb_with_pair(state, FROM_FILE, keeps_orders);
 }
 
 static void test_copy__to_a_file__one_is_held__stays_with_those_of_its_key(void **state)
 {
-    with_pair(state, TO_FILE, leaves_what_is_held);
+    cb_with_pair(state, TO_FILE, leaves_what_is_held);
 }
 
 static void test_copy__to_a_file__one_whose_lease_is_over__is_moved(void **state)
 {
-    with_pair(state, TO_FILE, takes_what_is_expired);
+    cb_with_pair(state, TO_FILE, takes_what_is_expired);
 }
 
 static void test_copy__to_a_file__one_is_refused__stays_with_those_of_its_key(void **state)
 {
-    with_pair(state, TO_FILE, leaves_what_is_refused);
+    cb_with_pair(state, TO_FILE, leaves_what_is_refused);
 }
 
 static void test_copy__from_a_file__one_is_refused__stays_with_those_of_its_key(void **state)
 {
-    with_pair(state, FROM_FILE, leaves_what_is_refused);
+    cb_with_pair(state, FROM_FILE, leaves_what_is_refused);
 }
 
 static void test_copy__to_a_file__members_of_joins__stay(void **state)
 {
-    with_pair(state, TO_FILE, leaves_joins);
+    cb_with_pair(state, TO_FILE, leaves_joins);
 }
 
 static void test_copy__to_a_file__without_dead_letters__they_stay(void **state)
 {
-    with_pair(state, TO_FILE, leaves_dead_ones_if_told);
+    cb_with_pair(state, TO_FILE, leaves_dead_ones_if_told);
 }
 
 static void test_copy__to_a_file__dead_letter_whose_unique_key_is_taken__is_moved(void **state)
 {
-    with_pair(state, TO_FILE, moves_dead_ones_of_taken_keys);
+    cb_with_pair(state, TO_FILE, moves_dead_ones_of_taken_keys);
 }
 
 static void test_copy__from_a_file__dead_letter_whose_unique_key_is_taken__is_moved(void **state)
 {
-    with_pair(state, FROM_FILE, moves_dead_ones_of_taken_keys);
+    cb_with_pair(state, FROM_FILE, moves_dead_ones_of_taken_keys);
 }
 
 static void test_copy__to_a_file__pauses__go_along(void **state)
 {
-    with_pair(state, TO_FILE, moves_pauses);
+    cb_with_pair(state, TO_FILE, moves_pauses);
 }
 
 static void test_copy__from_a_file__pauses__go_along(void **state)
 {
-    with_pair(state, FROM_FILE, moves_pauses);
+    cb_with_pair(state, FROM_FILE, moves_pauses);
 }
 
 /* proves: CLI-001 */
 static void test_copy__to_a_file__the_process_dies_anywhere__each_is_handled_once(void **state)
 {
-    with_pair(state, TO_FILE, dies_anywhere);
+    cb_with_pair(state, TO_FILE, dies_anywhere);
 }
 
 /* proves: CLI-001 */
 static void test_copy__from_a_file__the_process_dies_anywhere__each_is_handled_once(void **state)
 {
-    with_pair(state, FROM_FILE, dies_anywhere);
+    cb_with_pair(state, FROM_FILE, dies_anywhere);
 }
 
 /* proves: CLI-001 */
 static void
 test_copy__to_another_schema__the_process_dies_anywhere__each_is_handled_once(void **state)
 {
-    with_pair(state, TO_SCHEMA, dies_anywhere);
+    cb_with_pair(state, TO_SCHEMA, dies_anywhere);
 }
 
 /* proves: CLI-001 */
 static void test_copy__to_a_file__two_at_once__only_the_last_one_writes(void **state)
 {
-    with_pair(state, TO_FILE, only_the_last_one_writes);
+    cb_with_pair(state, TO_FILE, only_the_last_one_writes);
 }
 
 /* proves: CLI-001 */
 static void test_copy__from_a_file__two_at_once__only_the_last_one_writes(void **state)
 {
-    with_pair(state, FROM_FILE, only_the_last_one_writes);
+    cb_with_pair(state, FROM_FILE, only_the_last_one_writes);
 }
 
 static void test_copy__from_a_file__and_back_at_once__only_the_last_one_writes(void **state)
 {
-    with_pair(state, FROM_FILE, fences_the_way_back);
+    cb_with_pair(state, FROM_FILE, fences_the_way_back);
 }
 
 static void test_copy__to_a_file__begun_to_a_third_store__is_told(void **state)
 {
-    with_pair(state, TO_FILE, tells_of_other_moves);
+    cb_with_pair(state, TO_FILE, tells_of_other_moves);
 }
 
 static void test_copy__to_a_file__marked_meanwhile__is_let_go(void **state)
 {
-    with_pair(state, TO_FILE, lets_go_of_what_is_marked_meanwhile);
+    cb_with_pair(state, TO_FILE, lets_go_of_what_is_marked_meanwhile);
 }
 
 static void test_copy__to_a_file__the_same_store__is_refused(void **state)
 {
-    with_pair(state, TO_FILE, refuses_the_same_store);
+    cb_with_pair(state, TO_FILE, refuses_the_same_store);
 }
 
 static void test_copy__to_a_file__look__changes_nothing(void **state)
 {
-    with_pair(state, TO_FILE, looks_only);
+    cb_with_pair(state, TO_FILE, looks_only);
 }
 
 /* proves: CLI-001 */
 static void test_copy__to_a_file__inbox__what_arrives_again_is_not_done_again(void **state)
 {
-    with_pair(state, TO_FILE, moves_inbox);
+    cb_with_pair(state, TO_FILE, moves_inbox);
 }
 
 /* proves: CLI-001 */
 static void test_copy__from_a_file__inbox__what_arrives_again_is_not_done_again(void **state)
 {
-    with_pair(state, FROM_FILE, moves_inbox);
+    cb_with_pair(state, FROM_FILE, moves_inbox);
 }
 
 static void test_copy__from_a_file__key_that_the_target_knows__stays(void **state)
 {
-    with_pair(state, FROM_FILE, leaves_known_keys);
+    cb_with_pair(state, FROM_FILE, leaves_known_keys);
 }
 
 /* proves: CLI-001 */
 static void
 test_copy__to_a_file__target_refuses_single_ones__they_stay_and_the_rest_moves(void **state)
 {
-    with_pair(state, TO_FILE, refuses_single_ones);
+    cb_with_pair(state, TO_FILE, refuses_single_ones);
 }
 
 /* proves: CLI-001 */
 static void
 test_copy__from_a_file__target_refuses_single_ones__they_stay_and_the_rest_moves(void **state)
 {
-    with_pair(state, FROM_FILE, refuses_single_ones);
+    cb_with_pair(state, FROM_FILE, refuses_single_ones);
 }
 
 /* proves: CLI-001 */
 static void
 test_copy__from_a_file__larger_than_the_target_takes__stays_and_the_rest_moves(void **state)
 {
-    with_pair(state, FROM_FILE, refuses_large_ones);
+    cb_with_pair(state, FROM_FILE, refuses_large_ones);
 }
 
 static void test_copy__from_a_file__key_that_cannot_be_remembered__is_told(void **state)
 {
-    with_pair(state, FROM_FILE, skips_what_cannot_be_remembered);
+    cb_with_pair(state, FROM_FILE, skips_what_cannot_be_remembered);
 }
 
 /* proves: CLI-001 */
 static void test_copy__to_a_file__inbox_changes_meanwhile__each_is_done_once(void **state)
 {
-    with_pair(state, TO_FILE, heeds_what_happens_meanwhile);
+    cb_with_pair(state, TO_FILE, heeds_what_happens_meanwhile);
 }
 
 /* proves: CLI-001 */
 static void test_copy__from_a_file__inbox_changes_meanwhile__each_is_done_once(void **state)
 {
-    with_pair(state, FROM_FILE, heeds_what_happens_meanwhile);
+    cb_with_pair(state, FROM_FILE, heeds_what_happens_meanwhile);
 }
 
 /* proves: CLI-001 */
 static void test_copy__to_a_file__given_up_anywhere__each_is_somewhere_once(void **state)
 {
-    with_pair(state, TO_FILE, gives_up_anywhere);
+    cb_with_pair(state, TO_FILE, gives_up_anywhere);
 }
 
 /* proves: CLI-001 */
 static void test_copy__from_a_file__given_up_anywhere__each_is_somewhere_once(void **state)
 {
-    with_pair(state, FROM_FILE, gives_up_anywhere);
+    cb_with_pair(state, FROM_FILE, gives_up_anywhere);
 }
 
 static void test_copy__from_a_file__given_up_by_another__who_moves_ends(void **state)
 {
-    with_pair(state, FROM_FILE, ends_who_moves);
+    cb_with_pair(state, FROM_FILE, ends_who_moves);
 }
 
 int main(void)

@@ -329,7 +329,8 @@ static bool counts_on_purpose(wp__sql_id id)
             id == (wp__sql_id)(first + WP__QUEUE_STATS_FINISHED) ||
             id == (wp__sql_id)(first + WP__QUEUE_COPY_COUNT))
             return true;
-    return id == WP__SQL_MIGRATION_LIST || id == WP__SQL_COPY_JOBS || id == WP__SQL_COPY_JOINED;
+    return id == WP__SQL_MIGRATION_LIST || id == WP__SQL_COPY_JOBS || id == WP__SQL_COPY_JOINED ||
+           id == WP__SQL_COPY_JOB_LIST; /* a job or two */
 }
 
 /* The plans of all statements, counting those steps that walk through one of our tables. */

@@ -18,9 +18,12 @@
  * one that is stored in the source while others of its key are moved may overtake them, if a worker runs there.
  * The inbox's keys that were done are known in both stores from then on, and what is moved is known as done in the source: what
  * arrives again, in either, is not done again. Keys that were only seen stay.
+ * A job is moved with all of its runs that wait or are dead letters, one job a step, if none of its runs is running. It is
+ * scheduled in neither store meanwhile; in the target it goes on where it was, with its next instant, and each occurrence makes one
+ * run. It keeps its name and id, and whether it is disabled; its runs that are finished stay behind.
  * Pauses go along, once. What stays, and is told by wp_copy_count(): what a worker holds; what belongs to joins
- * that are not over; what the target refuses, as it knows its id or key, or cannot store it. Jobs and runs are not moved yet. Leases and semaphores,
- * what is finished, and the history of replays never are.
+ * that are not over; what the target refuses, as it knows its id, key or name, or cannot store it. Leases and semaphores,
+ * what is finished, and the history of replays never are moved.
  */
 #ifndef WAYPOST_COPY_H
 #define WAYPOST_COPY_H
@@ -61,10 +64,10 @@ WP_API wp_status wp_copy_cancel(int64_t *let_go, wp_copy *copy, wp_error **err);
 typedef enum wp_copy_kind {
     WP_COPY_MOVED = 0,     /**< by this wp_copy, dead ones too */
     WP_COPY_WAITING = 1,   /**< unfinished, can be moved */
-    WP_COPY_DEAD = 2,      /**< dead letters, can be moved */
+    WP_COPY_DEAD = 2,      /**< dead letters, can be moved; of runs, those that have a job */
     WP_COPY_HELD = 3,      /**< a worker holds it, or a move to or from another store */
     WP_COPY_JOINED = 4,    /**< belongs to a join that is not over, or waits for one */
-    WP_COPY_NOT_MOVED = 5, /**< of a queue that is not moved: unfinished and dead ones */
+    WP_COPY_NOT_MOVED = 5, /**< of a queue that is not moved: none by now */
     WP_COPY_REMEMBERED =
         6, /**< of the inbox: keys that were done, and are known in the target now */
     WP_COPY_KINDS = 7
@@ -72,15 +75,17 @@ typedef enum wp_copy_kind {
 /** As it was when it was last counted, of a queue or of WP_SOURCE_ALL: by wp_copy_look(), before the first step and
  * after the last one. */
 WP_API int64_t wp_copy_count(const wp_copy *copy, wp_source source, wp_copy_kind kind);
-/** How many jobs the source has. They are not moved. */
+/** How many jobs the source has, as it was when that was last counted. */
 WP_API int64_t wp_copy_jobs(const wp_copy *copy);
+/** How many jobs were moved by this wp_copy; their runs are counted as WP_COPY_MOVED. */
+WP_API int64_t wp_copy_jobs_moved(const wp_copy *copy);
 /** How many joins of the source are not over. They are not moved. */
 WP_API int64_t wp_copy_joins(const wp_copy *copy);
 
-/** How many messages, and remembered keys, the target refused in the last pass; they are still in the source, as they
- * were. */
+/** How many messages, jobs and remembered keys stayed in the last pass, as the target refused them, or a job as one of its runs
+ * is running; they are still in the source, as they were. */
 WP_API size_t wp_copy_refused_count(const wp_copy *copy);
-/** One of them: its queue, id and why. NULL past the end. Borrowed until the next step. */
+/** One of them: its queue and id, or a job's name, and why. NULL past the end. Borrowed until the next step. */
 WP_API const char *wp_copy_refused_at(const wp_copy *copy, size_t index);
 
 /** The checksum of all that this wp_copy moved, as it was read from the source (0) or read back from the target (1):

@@ -17,9 +17,12 @@ enum { PAGE = 500, AGAIN = 5 };
 static const wp__queue *const moved[] = {&wp__outbox, &wp__timer, &wp__inbox};
 enum { MOVED = sizeof moved / sizeof moved[0] };
 
+/* What comes after these. */
+enum { JOBS = MOVED, MEMORY };
+
 static bool is_moved(const wp__queue *queue)
 {
-    bool found = false;
+    bool found = queue == &wp__job_run;
     for (size_t i = 0; i < MOVED; i++)
         found |= moved[i] == queue;
     return found;
@@ -158,6 +161,11 @@ int64_t wp_copy_jobs(const wp_copy *copy)
     return copy ? copy->jobs : 0;
 }
 
+int64_t wp_copy_jobs_moved(const wp_copy *copy)
+{
+    return copy ? copy->jobs_moved : 0;
+}
+
 int64_t wp_copy_joins(const wp_copy *copy)
 {
     return copy ? copy->joins : 0;
@@ -231,11 +239,17 @@ static wp_status move_pauses(wp_copy *copy, wp_error **err)
     return st;
 }
 
+/* Of what a pass is about. */
+static int64_t moved_so_far(const wp_copy *copy)
+{
+    return copy->at < MOVED ? copy->counts[wp__queue_index(moved[copy->at])][WP_COPY_MOVED]
+                            : copy->jobs_moved;
+}
+
 static void start_pass(wp_copy *copy)
 {
-    const size_t queue = copy->at < MOVED ? wp__queue_index(moved[copy->at]) : 0;
     copy->place = (wp__copy_place){INT64_MIN, INT64_MIN, INT64_MIN};
-    copy->before = copy->counts[queue][WP_COPY_MOVED];
+    copy->before = moved_so_far(copy);
     copy->changed = false;
 }
 
@@ -265,6 +279,8 @@ static wp_status begin(wp_copy *copy, wp_error **err)
         return st;
     for (size_t i = 0; i < MOVED && st == WP_OK; i++) /* nobody else may do so there any more */
         st = wp__queue_reap(NULL, copy->source.store, moved[i], err);
+    if (st == WP_OK)
+        st = wp__queue_reap(NULL, copy->source.store, &wp__job_run, err);
     if (st == WP_OK && (st = look_at_all(copy, err)) == WP_OK) {
         copy->begun = true;
         copy->at = 0;
@@ -294,31 +310,45 @@ void wp__copy_do_between(wp_copy *copy, void (*between)(void *user), void *user)
     copy->between_user = user;
 }
 
-wp_status wp__copy_note_refused(wp_copy *copy, const wp__queue *queue, const wp_id *id,
-                                const char *why, wp_error **err)
+static wp_status note(wp_copy *copy, wp__buf *text, wp_error **err)
 {
     char **grown = realloc(copy->refused, (copy->refused_count + 1) * sizeof *grown);
-    wp__buf text = {0};
-    char formatted[37];
-    if (!grown)
+    if (grown)
+        copy->refused = grown;
+    if (!grown || !(grown[copy->refused_count] = wp__buf_take(text))) {
+        wp__buf_free(text);
         return wp__fail_nomem(err);
-    copy->refused = grown;
-    wp_id_format(formatted, id);
-    wp__buf_fmt(&text, "%s %s: %s", queue->name, formatted, why);
-    grown[copy->refused_count] = wp__buf_take(&text);
-    if (!grown[copy->refused_count])
-        return wp__fail_nomem(err);
+    }
     copy->refused_count++;
     return WP_OK;
 }
 
-/* Of a queue, or (NULL) of all. */
-static void forget_refused(wp_copy *copy, const wp__queue *queue)
+wp_status wp__copy_note_refused(wp_copy *copy, const wp__queue *queue, const wp_id *id,
+                                const char *why, wp_error **err)
 {
-    const size_t len = queue ? strlen(queue->name) : 0;
+    wp__buf text = {0};
+    char formatted[37];
+    wp_id_format(formatted, id);
+    wp__buf_fmt(&text, "%s %s: %s", queue->name, formatted, why);
+    return note(copy, &text, err);
+}
+
+static const char a_job[] = "job \"";
+
+wp_status wp__copy_note_job(wp_copy *copy, const char *name, const char *why, wp_error **err)
+{
+    wp__buf text = {0};
+    wp__buf_fmt(&text, "%s%s\": %s", a_job, name ? name : "", why);
+    return note(copy, &text, err);
+}
+
+/* Those that begin so, or (NULL) all. */
+static void forget_refused(wp_copy *copy, const char *begin)
+{
+    const size_t len = begin ? strlen(begin) : 0;
     size_t kept = 0;
     for (size_t i = 0; i < copy->refused_count; i++)
-        if (queue && strncmp(copy->refused[i], queue->name, len) != 0)
+        if (begin && strncmp(copy->refused[i], begin, len) != 0)
             copy->refused[kept++] = copy->refused[i];
         else
             free(copy->refused[i]);
@@ -337,10 +367,23 @@ static wp_status finish(wp_copy *copy, wp_error **err)
     return st;
 }
 
+/* What was moved may have made way for others. */
+static void end_pass(wp_copy *copy)
+{
+    const bool moved_some = moved_so_far(copy) != copy->before;
+    copy->again = moved_some ? 0 : copy->again + 1;
+    if (moved_some || (copy->changed && copy->again < AGAIN)) { /* it tries them again */
+        forget_refused(copy, copy->at == JOBS ? a_job : moved[copy->at]->name);
+    } else {
+        copy->at++;
+        copy->again = 0;
+    }
+    start_pass(copy);
+}
+
 /* The next page; where a pass through a queue moved something there may be more by now. */
 wp_status wp_copy_step(int *more, wp_copy *copy, wp_error **err)
 {
-    const wp__queue *queue;
     bool pages = false;
     wp_status st = check(copy, err);
     if (st != WP_OK)
@@ -352,7 +395,7 @@ wp_status wp_copy_step(int *more, wp_copy *copy, wp_error **err)
         if ((st = begin(copy, err)) != WP_OK)
             return st;
     }
-    if (copy->at == MOVED) {
+    if (copy->at == MEMORY) {
         if ((st = wp__copy_memory_page(&pages, copy, err)) != WP_OK || pages) {
             copy->begun = copy->begun && st != WP_E_LEASE_LOST;
             *more = 1;
@@ -361,22 +404,14 @@ wp_status wp_copy_step(int *more, wp_copy *copy, wp_error **err)
         *more = 0;
         return finish(copy, err);
     }
-    queue = moved[copy->at];
-    if ((st = wp__copy_page(&pages, copy, queue, err)) == WP_E_LEASE_LOST)
+    st = copy->at == JOBS ? wp__copy_job_page(&pages, copy, err)
+                          : wp__copy_page(&pages, copy, moved[copy->at], err);
+    if (st == WP_E_LEASE_LOST)
         copy->begun = false;
     if (st != WP_OK)
         return st;
-    if (!pages) {
-        const bool moved_some = copy->counts[wp__queue_index(queue)][WP_COPY_MOVED] != copy->before;
-        copy->again = moved_some ? 0 : copy->again + 1;
-        if (moved_some || (copy->changed && copy->again < AGAIN)) {
-            forget_refused(copy, queue); /* it tries them again */
-        } else {
-            copy->at++;
-            copy->again = 0;
-        }
-        start_pass(copy);
-    }
+    if (!pages)
+        end_pass(copy);
     *more = 1;
     return WP_OK;
 }
@@ -392,6 +427,8 @@ wp_status wp_copy_cancel(int64_t *let_go, wp_copy *copy, wp_error **err)
     st = enter(copy, err);
     for (size_t i = 0; i < MOVED && st == WP_OK; i++)
         st = wp__copy_give_up(&count, copy, moved[i], err);
+    if (st == WP_OK)
+        st = wp__copy_give_up_jobs(&count, copy, err);
     if (st == WP_OK)
         st = finish(copy, err);
     if (st == WP_OK && let_go)

@@ -2,6 +2,8 @@
 /* Moving work between stores:
  *   copy.c   the public calls: queues, pages, counts
  *   page.c   one page: held, stored, compared, deleted, let go
+ *   jobs.c   one job with its runs, likewise
+ *   jobs_ops.c  the operations that this is made of
  *   memory.c keys of the inbox that were done
  *   ops.c    the operations that these are made of
  *   refuse.c what a target does not take
@@ -64,18 +66,50 @@ enum {
     WP__COPY_HASH,
     WP__COPY_HASH_ALGORITHM,
     WP__COPY_LAST_SEEN,
-    WP__COPY_INBOX_COLUMNS
+    WP__COPY_INBOX_COLUMNS,
+    /* of runs, instead of the unique key */
+    WP__COPY_JOB_ID = WP__COPY_UNIQUE_KEY,
+    WP__COPY_JOB_NAME,
+    WP__COPY_RUN_OCCURRENCE,
+    WP__COPY_RUN_OPTIONS,
+    WP__COPY_STARTED_AT,
+    WP__COPY_CANCEL_AT,
+    WP__COPY_OUTPUT,
+    WP__COPY_RUN_COLUMNS
 };
+
+/* The columns of a job, as copy_job_read gives them: behind its number and id. */
+enum {
+    WP__COPY_JOB_ITS_NAME = 2,
+    WP__COPY_JOB_TOPIC,
+    WP__COPY_JOB_PAYLOAD,
+    WP__COPY_JOB_EXPRESSION,
+    WP__COPY_JOB_ZONE,
+    WP__COPY_JOB_OPTIONS,
+    WP__COPY_JOB_REGISTRAR,
+    WP__COPY_JOB_ABSENT,
+    WP__COPY_JOB_DISABLED,
+    WP__COPY_JOB_NEXT_DUE,
+    WP__COPY_JOB_CREATED_AT,
+    WP__COPY_JOB_COLUMNS
+};
+/* No queue: it says that a row is a job's. */
+extern const wp__queue wp__copy_of_jobs;
+
 static inline size_t wp__copy_columns(const wp__queue *queue)
 {
-    return queue == &wp__inbox ? WP__COPY_INBOX_COLUMNS : WP__COPY_COLUMNS;
+    return queue == &wp__inbox          ? WP__COPY_INBOX_COLUMNS
+           : queue == &wp__job_run      ? WP__COPY_RUN_COLUMNS
+           : queue == &wp__copy_of_jobs ? WP__COPY_JOB_COLUMNS
+                                        : WP__COPY_COLUMNS;
 }
 
 typedef struct wp__copy_row {
     const wp__queue *queue;
     int64_t seq;
     wp_id id;
-    wp__value columns[WP__COPY_INBOX_COLUMNS]; /* in `memory` */
+    wp_id job_id;                            /* of a run: whose it is; not among the columns */
+    wp__value columns[WP__COPY_RUN_COLUMNS]; /* in `memory` */
     char *memory;
     int64_t there; /* its number where it was stored; 0: it was not */
 } wp__copy_row;
@@ -84,6 +118,7 @@ typedef struct wp__copy_rows {
     wp__copy_row *items;
     size_t count;
     size_t cap;
+    int64_t job; /* of runs: the number that their job has where they are to be stored */
 } wp__copy_rows;
 
 wp_status wp__copy_rows_add(wp__copy_rows *rows, const wp__queue *queue, const wp__value *columns,
@@ -101,6 +136,7 @@ typedef struct wp__copy_item {
     int64_t status; /* 0, or WP_MESSAGE_FAILED */
     int64_t bytes;
     char *key;
+    wp_id job; /* of a run: whose it is */
     enum {
         WP__COPY_LOST,
         WP__COPY_KEPT,
@@ -114,7 +150,8 @@ typedef struct wp__copy_item {
     const char *refused; /* why it stays, or NULL */
     char *why;           /* the same, where it is not a constant */
     bool given;          /* it can still be read in the source */
-    int64_t seen_us;     /* of the inbox: when it was last seen, by what was read */
+    int64_t seen_us;     /* by what was read: of the inbox, when it was last seen; of runs, when
+                          * they were asked to end */
     unsigned char hash[WP__COPY_HASH_BYTES]; /* of what was read in the source */
     unsigned char back[WP__COPY_HASH_BYTES]; /* and read back from the target */
 } wp__copy_item;
@@ -147,7 +184,55 @@ bool wp__copy_may_be_refused(const wp_error *cause);
 /* Whether it is this one, which was stored alone: any other one it would take. */
 bool wp__copy_is_refused(const wp__copy_end *end, const wp__copy_row *row, const wp_error *cause);
 
+/* ---- jobs (jobs_ops.c) -------------------------------------------------------------------- */
+
+/* A job on its way. */
+typedef struct wp__copy_job {
+    int64_t seq;
+    wp_id id;
+    char *name; /* NULL: it is gone */
+    enum {
+        WP__COPY_JOB_GONE,
+        WP__COPY_JOB_HELD,
+        WP__COPY_JOB_CHANGED
+    } state; /* since it is held */
+    bool arrived;
+} wp__copy_job;
+
+typedef struct wp__copy_jobs {
+    wp__copy_job *items;
+    size_t count;
+    size_t cap;
+} wp__copy_jobs;
+void wp__copy_jobs_free(wp__copy_jobs *jobs);
+
+wp_status wp__copy_job_list(wp__copy_jobs *out, const wp__copy_end *end, wp_error **err);
+/* The next one behind a number that is not on its way; *running: one of its runs is. At most one. */
+wp_status wp__copy_job_find(wp__copy_jobs *out, bool *running, const wp__copy_end *end,
+                            int64_t after, wp_error **err);
+/* What changes jobs. *missed: nothing was done, since it is not as it should be any more. `seqs`: their runs. */
+/* Hold it with all of its runs that wait, and (`dead`) its dead ones, if none of them is running. */
+wp_status wp__copy_job_take(bool *missed, const wp__copy_end *end, const wp__copy_job *job,
+                            bool dead, wp_error **err);
+wp_status wp__copy_job_read(wp__copy_rows *out, const wp__copy_end *end, int64_t job,
+                            wp_error **err);
+/* Store it, held; its `there` tells whether it was. */
+wp_status wp__copy_job_put(wp__copy_row *row, const wp__copy_end *end, wp_error **err);
+/* Delete it in the source, if it and its runs are held still, and it has no others that are unfinished. */
+wp_status wp__copy_job_settle(bool *missed, const wp__copy_end *end, const wp__copy_job *job,
+                              const wp__copy_seqs *seqs, wp_error **err);
+/* Delete it, unless it was changed, and these runs. */
+wp_status wp__copy_job_drop(const wp__copy_end *end, const wp__copy_job *job,
+                            const wp__copy_seqs *seqs, wp_error **err);
+/* Let these runs go, and (`job_too`) the job: scheduled again as it was, unless it was changed. */
+wp_status wp__copy_job_free(const wp__copy_end *end, const wp__copy_job *job,
+                            const wp__copy_seqs *seqs, bool job_too, wp_error **err);
+
 /* ---- operations (ops.c) ------------------------------------------------------------------- */
+
+/* The statement that renews the lease of an end, which gives a row if it is still had. */
+void wp__copy_use_fence(wp_op *op, const wp__copy_end *end);
+wp_status wp__copy_fail_fenced(const wp__copy_end *end, wp_error **err);
 
 /* Where the search for work is. */
 typedef struct wp__copy_place {
@@ -217,6 +302,7 @@ struct wp_copy {
     wp__copy_place place;
     int64_t counts[WP__QUEUES][WP_COPY_KINDS];
     int64_t jobs;
+    int64_t jobs_moved;
     int64_t joins;
     char **refused;
     size_t refused_count;
@@ -229,11 +315,35 @@ struct wp_copy {
     void *between_user;
 };
 
+/* What a page is about. */
+typedef struct wp__copy_batch {
+    wp_copy *copy;
+    const wp__queue *queue;
+    wp__copy_items here;  /* on their way in the source */
+    wp__copy_items there; /* and in the target */
+    int64_t job;          /* of runs: their job's number in the target */
+    bool differs;         /* what is in the target is not what was stored there */
+    bool missed;          /* something changed meanwhile: look again */
+} wp__copy_batch;
+void wp__copy_batch_clear(wp__copy_batch *batch);
+/* Find what is `here` among what is `there`. */
+void wp__copy_batch_match(wp__copy_batch *batch);
+/* Store what is `here` and not there. */
+wp_status wp__copy_batch_store(wp__copy_batch *batch, wp_error **err);
+/* Read back what is in the target, and compare it. */
+wp_status wp__copy_batch_verify(wp__copy_batch *batch, wp_error **err);
+
 /* After each transaction that changes something: whether the test wants to see what comes of it. */
 wp_status wp__copy_committed(wp_copy *copy, wp_status st, wp_error **err);
 /* Tell of one that stays. */
 wp_status wp__copy_note_refused(wp_copy *copy, const wp__queue *queue, const wp_id *id,
                                 const char *why, wp_error **err);
+
+wp_status wp__copy_note_job(wp_copy *copy, const char *name, const char *why, wp_error **err);
+
+/* The same of jobs: finish what is on its way, or move the next one. */
+wp_status wp__copy_job_page(bool *more, wp_copy *copy, wp_error **err);
+wp_status wp__copy_give_up_jobs(int64_t *let_go, wp_copy *copy, wp_error **err);
 
 /* Finish what is on its way, or move the next page. *more: there may be more in this pass. */
 wp_status wp__copy_page(bool *more, wp_copy *copy, const wp__queue *queue, wp_error **err);

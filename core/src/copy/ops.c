@@ -201,8 +201,7 @@ typedef struct plan_op {
     wp__copy_items *items;
 } plan_op;
 
-/* The statement that renews the lease, once. */
-static void use_fence(wp_op *op, const wp__copy_end *end)
+void wp__copy_use_fence(wp_op *op, const wp__copy_end *end)
 {
     wp__op_set_now(op);
     wp__op_set_text(op, WP__P_NAME, end->lease);
@@ -212,7 +211,7 @@ static void use_fence(wp_op *op, const wp__copy_end *end)
     wp__op_use(op, WP__SQL_LEASE_RENEW, LEASE_COLUMNS);
 }
 
-static wp_status fail_fenced(const wp__copy_end *end, wp_error **err)
+wp_status wp__copy_fail_fenced(const wp__copy_end *end, wp_error **err)
 {
     return wp__fail(err, WP_E_LEASE_LOST,
                     "store %s: another one has begun to move between the same two stores",
@@ -242,11 +241,11 @@ static wp_status plan_next(wp_op *op, wp_error **err)
     plan_op *self = (plan_op *)op;
     if (op->cls->writes && !self->fenced) {
         self->fenced = true;
-        use_fence(op, self->end);
+        wp__copy_use_fence(op, self->end);
         return WP_OK;
     }
     if (op->cls->writes && !self->held)
-        return fail_fenced(self->end, err);
+        return wp__copy_fail_fenced(self->end, err);
     if (self->current && self->current->how == HELD) {
         self->missed = self->rows_seen < self->wanted;
         if (self->missed)
@@ -274,7 +273,8 @@ static wp_status plan_next(wp_op *op, wp_error **err)
     return WP_OK;
 }
 
-static wp_status items_add(wp__copy_items *items, const wp__value *columns, wp_error **err)
+static wp_status items_add(wp__copy_items *items, const wp__queue *queue, const wp__value *columns,
+                           wp_error **err)
 {
     wp__copy_item *item;
     int64_t held = 0, arrived = 0;
@@ -298,7 +298,10 @@ static wp_status items_add(wp__copy_items *items, const wp__value *columns, wp_e
         return st;
     item->held = held == 1 ? WP__COPY_KEPT : held == 2 ? WP__COPY_ENDED : WP__COPY_LOST;
     item->arrived = arrived != 0;
-    if (columns[4].type == WP_VALUE_TEXT) {
+    if (queue == &wp__job_run) {
+        if ((st = wp__column_id(&item->job, &columns[4], err)) != WP_OK)
+            return st;
+    } else if (columns[4].type == WP_VALUE_TEXT) {
         item->key = wp__text_ndup(columns[4].p, columns[4].len);
         if (!item->key)
             return wp__fail_nomem(err);
@@ -337,7 +340,7 @@ static wp_status plan_row(wp_op *op, const wp__value *columns, wp_error **err)
     if (self->current->how == HELD)
         return held_row(self, columns, err);
     if (self->items)
-        return items_add(self->items, columns, err);
+        return items_add(self->items, op->queue, columns, err);
     if (self->rows)
         return wp__copy_rows_add(self->rows, op->queue, columns, err);
     if ((st = wp__column_int(&seq, &columns[self->current->seq], err)) != WP_OK)
@@ -520,12 +523,12 @@ static wp_status pause_next(wp_op *op, wp_error **err)
     const bool seen = self->seen;
     self->seen = false;
     if (self->step == 1 && !seen)
-        return fail_fenced(self->end, err);
+        return wp__copy_fail_fenced(self->end, err);
     if (self->step > 1 && !seen) /* it came before, or the topic is paused there */
         return WP_OK;
     switch (self->step++) {
     case 0:
-        use_fence(op, self->end);
+        wp__copy_use_fence(op, self->end);
         return WP_OK;
     case 1:
         wp__op_set_text(op, WP__P_SOURCE, wp__queue_word(self->queue));
@@ -671,11 +674,20 @@ static void set_row(wp_op *op, const wp__copy_row *row)
     };
     static const uint8_t inbox[] = {WP__P_SOURCE, WP__P_MESSAGE_ID,     WP__P_CONSUMER,
                                     WP__P_HASH,   WP__P_HASH_ALGORITHM, WP__P_DELAY};
+    static const struct {
+        uint8_t param, column;
+    } run[] = {
+        {WP__P_DELAY, WP__COPY_RUN_OCCURRENCE},    {WP__P_OPTIONS, WP__COPY_RUN_OPTIONS},
+        {WP__P_MAX_ATTEMPTS, WP__COPY_STARTED_AT}, {WP__P_COUNT_, WP__COPY_CANCEL_AT},
+        {WP__P_DETAIL, WP__COPY_OUTPUT},
+    };
     for (size_t i = 0; i < sizeof map / sizeof map[0]; i++)
         set_value(op, (wp__param)map[i].param, &row->columns[map[i].column]);
     for (size_t i = 0; row->queue == &wp__inbox && i < sizeof inbox; i++)
         set_value(op, (wp__param)inbox[i], &row->columns[WP__COPY_SOURCE + i]);
-    if (row->queue != &wp__inbox)
+    for (size_t i = 0; row->queue == &wp__job_run && i < sizeof run / sizeof run[0]; i++)
+        set_value(op, (wp__param)run[i].param, &row->columns[run[i].column]);
+    if (row->queue != &wp__inbox && row->queue != &wp__job_run)
         set_value(op, WP__P_UNIQUE_KEY, &row->columns[WP__COPY_UNIQUE_KEY]);
 }
 
@@ -711,11 +723,11 @@ static wp_status put_next(wp_op *op, wp_error **err)
     put_op *self = (put_op *)op;
     if (!self->fenced) {
         self->fenced = true;
-        use_fence(op, self->end);
+        wp__copy_use_fence(op, self->end);
         return WP_OK;
     }
     if (!self->held)
-        return fail_fenced(self->end, err);
+        return wp__copy_fail_fenced(self->end, err);
     while (self->at < self->rows->count) {
         const wp__copy_row *row = &self->rows->items[self->at];
         const int verb = self->verb;
@@ -724,6 +736,7 @@ static wp_status put_next(wp_op *op, wp_error **err)
         if (wants(op, row, verb)) {
             set_row(op, row);
             wp__op_set_int(op, WP__P_NUMBER, row->there);
+            wp__op_set_int(op, WP__P_FENCE, self->rows->job);
             wp__op_set_int(op, WP__P_LEASE, WP_TIME_US_MAX);
             wp__op_set_text(op, WP__P_NAME, wp__queue_word(op->queue));
             wp__op_set_id(op, WP__P_ID, &row->id);

@@ -12,15 +12,7 @@ enum { PART_ROWS = 200, PART_BYTES = 4 << 20 };
 
 static const char not_given_back[] = "the target does not give back what was stored there";
 
-/* What a page is about. */
-typedef struct page {
-    wp_copy *copy;
-    const wp__queue *queue;
-    wp__copy_items here;  /* on their way in the source */
-    wp__copy_items there; /* and in the target */
-    bool differs;         /* what is in the target is not what was stored there */
-    bool missed;          /* something changed meanwhile: look again */
-} page;
+typedef wp__copy_batch page;
 
 static int by_id(const void *a, const void *b)
 {
@@ -45,6 +37,18 @@ static wp_status look(page *p, wp_error **err)
     if ((st = wp__copy_list(&p->there, &p->copy->target, p->queue, err)) != WP_OK ||
         (st = wp__copy_list(&p->here, &p->copy->source, p->queue, err)) != WP_OK)
         return st;
+    wp__copy_batch_match(p);
+    return WP_OK;
+}
+
+void wp__copy_batch_clear(wp__copy_batch *p)
+{
+    wp__copy_items_free(&p->here);
+    wp__copy_items_free(&p->there);
+}
+
+void wp__copy_batch_match(wp__copy_batch *p)
+{
     if (p->there.count)
         qsort(p->there.items, p->there.count, sizeof *p->there.items, by_id);
     for (size_t i = 0; i < p->here.count; i++) {
@@ -53,7 +57,6 @@ static wp_status look(page *p, wp_error **err)
         p->here.items[i].there_held = same ? (int)same->held : WP__COPY_LOST;
         p->here.items[i].there_arrived = same && same->arrived;
     }
-    return WP_OK;
 }
 
 /* ---- what becomes of them ----------------------------------------------------------------- */
@@ -208,6 +211,8 @@ static wp_status sort_out(page *p, wp__copy_rows *rows, size_t from, size_t to, 
         item->given = true;
         if (p->queue == &wp__inbox && row->columns[WP__COPY_LAST_SEEN].type == WP_VALUE_INT64)
             item->seen_us = row->columns[WP__COPY_LAST_SEEN].i;
+        if (p->queue == &wp__job_run && row->columns[WP__COPY_CANCEL_AT].type == WP_VALUE_INT64)
+            item->seen_us = row->columns[WP__COPY_CANCEL_AT].i;
         item->refused = wp__copy_row_fault(row);
         if (!item->refused)
             item->refused = wp__copy_too_large(&p->copy->target, row);
@@ -243,6 +248,8 @@ static void note_stored(page *p, const wp__copy_rows *rows, size_t from)
             continue;
         if (!rows->items[r].there && p->queue == &wp__inbox)
             p->here.items[i].refused = "the target knows its source, message id and consumer";
+        else if (!rows->items[r].there && p->queue == &wp__job_run)
+            p->here.items[i].refused = "the target has a run with its id, or one of its occurrence";
         else if (!rows->items[r].there)
             p->here.items[i].refused =
                 rows->items[r].columns[WP__COPY_UNIQUE_KEY].type == WP_VALUE_NULL ||
@@ -270,7 +277,7 @@ static wp_status store_singly(page *p, wp__copy_rows *rows, size_t from, wp_erro
 {
     wp_status st = WP_OK;
     for (size_t r = 0; r < rows->count && st == WP_OK; r++) {
-        wp__copy_rows one = {.items = &rows->items[r], .count = 1};
+        wp__copy_rows one = {.items = &rows->items[r], .count = 1, .job = rows->job};
         wp_error *cause = NULL;
         st = wp__copy_put(&one, &p->copy->target, p->queue, &cause);
         if (st != WP_OK && wp__copy_is_refused(&p->copy->target, &rows->items[r], cause)) {
@@ -308,6 +315,7 @@ static wp_status store_part(page *p, const wp__copy_seqs *seqs, size_t from, siz
     wp_status st;
     if ((st = wp__copy_read(&rows, &p->copy->source, p->queue, &seqs->json, err)) == WP_OK &&
         (st = sort_out(p, &rows, from, to, err)) == WP_OK && rows.count) {
+        rows.job = p->job;
         st = put_rows(p, &rows, from, err);
         if (st == WP_OK)
             note_stored(p, &rows, from);
@@ -317,7 +325,7 @@ static wp_status store_part(page *p, const wp__copy_seqs *seqs, size_t from, siz
     return st;
 }
 
-static wp_status store(page *p, wp_error **err)
+wp_status wp__copy_batch_store(page *p, wp_error **err)
 {
     wp_status st = WP_OK;
     for (size_t at = 0; at < p->here.count && st == WP_OK;) {
@@ -390,7 +398,7 @@ static wp_status compare(page *p, stored *all, const wp__copy_rows *rows, wp_err
 }
 
 /* Read back what is in the target, and compare it. What was finished there meanwhile cannot be read. */
-static wp_status verify(page *p, wp_error **err)
+wp_status wp__copy_batch_verify(page *p, wp_error **err)
 {
     stored all = {0};
     wp_status st = list_stored(&all, p, err);
@@ -482,7 +490,7 @@ static wp_status part(page *p, size_t *moved, wp__copy_sum sums[2], wp_error **e
 /* Compare; and take the whole page back where something differs. */
 static wp_status verify_or_take_back(page *p, wp_error **err)
 {
-    const wp_status st = verify(p, err);
+    const wp_status st = wp__copy_batch_verify(p, err);
     wp__copy_sum sums[2] = {{{0}}};
     size_t moved;
     if (!p->differs)
@@ -521,10 +529,11 @@ wp_status wp__copy_page(bool *more, wp_copy *copy, const wp__queue *queue, wp_er
     size_t moved = 0;
     wp_status st;
     if ((st = look(&p, err)) == WP_OK && (st = free_orphans(&p, err)) == WP_OK &&
-        (st = take(&p, more, err)) == WP_OK && *more && (st = store(&p, err)) == WP_OK &&
-        (st = refuse_keys(&p, err)) == WP_OK && (st = verify_or_take_back(&p, err)) == WP_OK &&
-        !p.missed && (st = refuse_keys(&p, err)) == WP_OK &&
-        (st = part(&p, &moved, sums, err)) == WP_OK && !p.missed) {
+        (st = take(&p, more, err)) == WP_OK && *more &&
+        (st = wp__copy_batch_store(&p, err)) == WP_OK && (st = refuse_keys(&p, err)) == WP_OK &&
+        (st = verify_or_take_back(&p, err)) == WP_OK && !p.missed &&
+        (st = refuse_keys(&p, err)) == WP_OK && (st = part(&p, &moved, sums, err)) == WP_OK &&
+        !p.missed) {
         copy->counts[wp__queue_index(queue)][WP_COPY_MOVED] += (int64_t)moved;
         memcpy(copy->sums, sums, sizeof sums);
     }

@@ -7,6 +7,8 @@
 #include "base/text.h"
 #include "copy/copy.h"
 
+const wp__queue wp__copy_of_jobs = {.name = "jobs"};
+
 static bool has_bytes(const wp__value *value)
 {
     return value->type != WP_VALUE_NULL && value->type != WP_VALUE_INT64;
@@ -30,7 +32,9 @@ wp_status wp__copy_rows_add(wp__copy_rows *rows, const wp__queue *queue, const w
     memset(row, 0, sizeof *row);
     row->queue = queue;
     if ((st = wp__column_int(&row->seq, &columns[WP__COPY_SEQ], err)) != WP_OK ||
-        (st = wp__column_id(&row->id, &columns[WP__COPY_ID], err)) != WP_OK)
+        (st = wp__column_id(&row->id, &columns[WP__COPY_ID], err)) != WP_OK ||
+        (queue == &wp__job_run &&
+         (st = wp__column_id(&row->job_id, &columns[WP__COPY_JOB_ID], err)) != WP_OK))
         return st;
     for (size_t i = 0; i < wp__copy_columns(queue); i++)
         if (has_bytes(&columns[i]))
@@ -49,6 +53,8 @@ wp_status wp__copy_rows_add(wp__copy_rows *rows, const wp__queue *queue, const w
         row->memory[bytes + columns[i].len] = '\0';
         bytes += columns[i].len + 1;
     }
+    if (queue == &wp__job_run) /* which engines write differently */
+        row->columns[WP__COPY_JOB_ID] = (wp__value){.type = WP_VALUE_NULL};
     rows->count++;
     return WP_OK;
 }
@@ -110,8 +116,44 @@ static const kind inbox_kinds[] = {
     {"when it was last seen cannot be read", INT, false, 0, 0},
 };
 
+/* And runs. */
+static const kind run_kinds[] = {
+    {"its job cannot be read", TEXT, true, 0, 0},
+    {"its job's name is no text of 1 to 255 characters", TEXT, false, WP_NAME_MAX, 0},
+    {"its occurrence cannot be read", INT, true, 0, 0},
+    {"its options are no text of at most 65535 bytes", TEXT, true, 0, 65535},
+    {"when it began cannot be read", INT, true, 0, 0},
+    {"when it was asked to end cannot be read", INT, true, 0, 0},
+    {"its output is no text of at most 256 MiB", TEXT, true, 0, WP_PAYLOAD_MAX},
+};
+
+/* What a job has. */
+static const kind job_kinds[WP__COPY_JOB_COLUMNS] = {
+    [WP__COPY_JOB_ITS_NAME] = {"its name is no text of 1 to 255 characters", TEXT, false,
+                               WP_NAME_MAX, 0},
+    [WP__COPY_JOB_TOPIC] = {"its topic is no text of 1 to 255 characters", TEXT, false, WP_NAME_MAX,
+                            0},
+    [WP__COPY_JOB_PAYLOAD] = {"its payload is no text without NUL of at most 256 MiB", TEXT, false,
+                              0, WP_PAYLOAD_MAX},
+    [WP__COPY_JOB_EXPRESSION] = {"its expression is no text of at most 64 KiB", TEXT, true, 0,
+                                 65536},
+    [WP__COPY_JOB_ZONE] = {"its zone is no text of at most 64 KiB", TEXT, true, 0, 65536},
+    [WP__COPY_JOB_OPTIONS] = {"its options are no text of at most 65535 bytes", TEXT, false, 0,
+                              65535},
+    [WP__COPY_JOB_REGISTRAR] = {"its registrar is no text of at most 255 characters", TEXT, true,
+                                WP_NAME_MAX, 0},
+    [WP__COPY_JOB_ABSENT] = {"whether it is registered cannot be read", INT, false, 0, 0},
+    [WP__COPY_JOB_DISABLED] = {"whether it is disabled cannot be read", INT, false, 0, 0},
+    [WP__COPY_JOB_NEXT_DUE] = {"when it is due cannot be read", INT, true, 0, 0},
+    [WP__COPY_JOB_CREATED_AT] = {"when it was stored cannot be read", INT, false, 0, 0},
+};
+
 static const kind *kind_of(const wp__copy_row *row, size_t i)
 {
+    if (row->queue == &wp__copy_of_jobs)
+        return &job_kinds[i];
+    if (row->queue == &wp__job_run && i >= WP__COPY_JOB_ID)
+        return &run_kinds[i - WP__COPY_JOB_ID];
     return row->queue == &wp__inbox && i >= WP__COPY_SOURCE ? &inbox_kinds[i - WP__COPY_SOURCE]
                                                             : &kinds[i];
 }
@@ -139,11 +181,12 @@ static bool fits(const wp__copy_row *row, size_t i)
 
 const char *wp__copy_row_fault(const wp__copy_row *row)
 {
-    const wp__value *topic = &row->columns[WP__COPY_TOPIC];
+    const size_t at = row->queue == &wp__copy_of_jobs ? WP__COPY_JOB_TOPIC : WP__COPY_TOPIC;
+    const wp__value *topic = &row->columns[at];
     for (size_t i = WP__COPY_STATUS; i < wp__copy_columns(row->queue); i++)
         if (!fits(row, i))
             return kind_of(row, i)->fault;
-    return topic->type == WP_VALUE_TEXT && !topic->len ? kinds[WP__COPY_TOPIC].fault : NULL;
+    return topic->type == WP_VALUE_TEXT && !topic->len ? kind_of(row, at)->fault : NULL;
 }
 
 /* ---- checksum ----------------------------------------------------------------------------- */
@@ -167,15 +210,19 @@ static bool add_value(EVP_MD_CTX *hash, const wp__value *value)
 }
 
 /* Each column as a letter for its type, a number or the length, big-endian, and the bytes; its number in the table
- * is left out, as it is another one elsewhere, and so is when it was last seen, as it may arrive again meanwhile. */
+ * is left out, as it is another one elsewhere, and so are when it was last seen, as it may arrive again meanwhile, and when
+ * a run was asked to end. */
 wp_status wp__copy_row_hash(unsigned char out[WP__COPY_HASH_BYTES], const wp__copy_row *row,
                             wp_error **err)
 {
     EVP_MD_CTX *hash = EVP_MD_CTX_new();
     bool ok = hash && EVP_DigestInit_ex(hash, EVP_sha256(), NULL) &&
-              EVP_DigestUpdate(hash, row->id.bytes, sizeof row->id.bytes);
+              EVP_DigestUpdate(hash, row->id.bytes, sizeof row->id.bytes) &&
+              (row->queue != &wp__job_run ||
+               EVP_DigestUpdate(hash, row->job_id.bytes, sizeof row->job_id.bytes));
     for (size_t i = WP__COPY_STATUS; ok && i < wp__copy_columns(row->queue); i++)
-        if (row->queue != &wp__inbox || i != WP__COPY_LAST_SEEN)
+        if (!(row->queue == &wp__inbox && i == WP__COPY_LAST_SEEN) &&
+            !(row->queue == &wp__job_run && i == WP__COPY_CANCEL_AT))
             ok = add_value(hash, &row->columns[i]);
     ok = ok && EVP_DigestFinal_ex(hash, out, NULL);
     EVP_MD_CTX_free(hash);

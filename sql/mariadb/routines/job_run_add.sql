@@ -1,4 +1,4 @@
--- job_run_add: a run of the job :number for the occurrence :occurrence (null: now, by hand), unless it has one. status 1: skipped; 2: skipped if another one with its ordering key is unfinished; 3: or if :batch are.
+-- job_run_add: a run of the job :number for the occurrence :occurrence (null: now, by hand), unless it has one. None for a job that arrives from another store. The job cannot be deleted meanwhile: its place in an index is held, which nobody else wants. status 1: skipped; 2: skipped if another one with its ordering key is unfinished; 3: or if :batch are.
 CREATE OR REPLACE PROCEDURE {job_run_add}(
     IN p_id VARCHAR(36) CHARACTER SET ascii COLLATE ascii_bin,
     IN p_number BIGINT,
@@ -22,8 +22,12 @@ BEGIN
     DECLARE v_skipped LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin;
     DECLARE v_made BOOL DEFAULT FALSE;
 {call_begin}
+    SELECT MAX(j.id) INTO v_job_id FROM {job} AS j FORCE INDEX (id)
+    WHERE j.id = (SELECT s.id FROM {job} AS s WHERE s.seq = p_number)
+    LOCK IN SHARE MODE;
     SELECT j.id, j.name, j.topic, j.payload, j.options INTO v_job_id, v_name, v_topic, v_payload, v_options
-    FROM (SELECT 1 AS one) AS o LEFT JOIN {job} AS j ON j.seq = p_number;
+    FROM (SELECT 1 AS one) AS o LEFT JOIN {job} AS j ON j.seq = p_number AND j.id = v_job_id
+        AND NOT EXISTS (SELECT 1 FROM {copy_job} AS c WHERE c.job = j.seq AND c.id = j.id AND c.version = j.version AND c.arrived = 1);
     IF v_enough > 0 THEN
         SELECT COUNT(*) INTO v_others
         FROM (SELECT w.seq FROM {job_run_work} AS w WHERE w.ordering_key = p_ordering_key LIMIT v_enough) AS q;

@@ -1,0 +1,3 @@
+-- copy_job_arrive: note that it came from the store :owner, and when it is due once it is let go.
+INSERT INTO {copy_job} (job, id, peer, version, next_due_at, fired_at, arrived)
+SELECT j.seq, j.id, UNHEX(REPLACE(:owner, '-', '')), j.version, :due_at, NULL, 1 FROM {job} AS j WHERE j.seq = :number

@@ -1,0 +1,5 @@
+-- copy_job_dead: its runs that are dead letters.
+SELECT +f.seq
+FROM {job} AS j CROSS JOIN {job_run} AS r ON r.job_id = j.id CROSS JOIN {job_run_finished} AS f ON f.seq = r.seq
+WHERE j.seq = :number AND f.status = 3
+ORDER BY f.seq
