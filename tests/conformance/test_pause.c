@@ -2,6 +2,7 @@
 /* Conformance of paused topics: who heeds them, when, and what is told of them. */
 #include <stdatomic.h>
 
+#include "base/thread.h"
 #include "bed.h"
 
 static wp_worker *worker_on(wp_store *store, bed *b, const char *const *options)
@@ -262,6 +263,75 @@ test_pause__again_and_again_in_a_transaction__is_as_before_until_its_commit(void
     }
 }
 
+typedef struct rival {
+    wp_store *store;
+    wp__thread thread;
+    bool resumes;
+    int changed;
+    wp_status st;
+} rival;
+
+static void *change_at_once(void *arg)
+{
+    rival *self = arg;
+    wp_error *err = NULL;
+    self->st = (self->resumes ? wp_topic_resume : wp_topic_pause)(
+        &self->changed, self->store, NULL, WP_SOURCE_OUTBOX, "t", "other", &err);
+    if (err)
+        print_error("%s\n", wp_error_message(err));
+    wp_error_free(err);
+    return NULL;
+}
+
+/* While a transaction has changed it so often and not committed, somebody else pauses the topic or ends its pause. Whether that
+ * waited, or began when it was over: it comes behind. */
+static void expect_behind(bed *b, int times, bool resumes, int changed, size_t left)
+{
+    rival other = {.store = b->store, .resumes = resumes, .changed = 99};
+    const bool was_paused = paused(b) == 1;
+    bed_exec(b, b->engine->begin);
+    for (int i = 0; i < times; i++)
+        WPT_OK(((i % 2 == 1) != was_paused ? wp_topic_resume : wp_topic_pause)(
+            NULL, b->store, b->conn, WP_SOURCE_OUTBOX, "t", "me", WPT_ERR));
+    WPT_OK(wp__thread_start(&other.thread, "change", change_at_once, &other, WPT_ERR));
+    bed_exec(b, b->engine->commit);
+    wp__thread_join(&other.thread);
+    assert_int_equal(other.st, WP_OK);
+    assert_int_equal(other.changed, changed);
+    assert_int_equal(paused(b), left);
+}
+
+/* proves: WRK-008 */
+static void test_pause__by_two_at_once__the_later_one_holds(void **state)
+{
+    bed *b = *state;
+    if (b->engine->one_writer || b->engine->writer_blocks_readers)
+        return; /* there are no two at once */
+    for (int round = 0; round < bed_times(b, 10); round++) {
+        expect_behind(b, 1, false, 0, 1);
+        (void)change(b, true, WP_SOURCE_OUTBOX, "t");
+        expect_behind(b, 2, false, 1, 1);
+        (void)change(b, true, WP_SOURCE_OUTBOX, "t");
+    }
+}
+
+/* Where a look at a row waits for its writer; elsewhere it is told what is committed, and changes nothing. */
+/* proves: WRK-008 */
+static void test_pause__ended_while_another_is_not_committed__waits_for_it(void **state)
+{
+    bed *b = *state;
+    if (!b->engine->heeds_locks)
+        return;
+    bed_needs_locks(b);
+    for (int round = 0; round < bed_times(b, 10); round++) {
+        expect_behind(b, 1, true, 1, 0);
+        (void)change(b, false, WP_SOURCE_OUTBOX, "t");
+        expect_behind(b, 1, true, 0, 0);
+        (void)change(b, false, WP_SOURCE_OUTBOX, "t");
+        expect_behind(b, 2, true, 1, 0);
+    }
+}
+
 /* ---- what is told ------------------------------------------------------------------------- */
 
 static wp_health *health_of(bed *b, wp_worker *worker)
@@ -393,6 +463,8 @@ int main(void)
         BED_TEST(test_pause__two_workers_run__running_finish_and_the_rest_goes_back),
         BED_TEST(test_pause__in_the_apps_transaction__goes_with_its_rollback),
         BED_TEST(test_pause__again_and_again_in_a_transaction__is_as_before_until_its_commit),
+        BED_TEST(test_pause__by_two_at_once__the_later_one_holds),
+        BED_TEST(test_pause__ended_while_another_is_not_committed__waits_for_it),
         BED_TEST(test_pause__old_messages__are_neither_overdue_nor_unhandled),
         BED_TEST(test_pause__twice__changes_nothing_and_is_noted_once),
         BED_TEST(test_pause__odd_names__as_they_are_up_to_their_length),

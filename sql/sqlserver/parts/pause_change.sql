@@ -1,5 +1,4 @@
--- pause_change: the topic @Topic of the queue @Queue is paused or goes on, as @to says; no row: it was so. Who changes it at the same time is waited for, by the number that both would give.
-    SET XACT_ABORT OFF;
+-- pause_change: the topic @Topic of the queue @Queue is paused or goes on, as @to says; no row: it was so. Who changes it at the same time is waited for, by the number that both would give; a client that gives up meanwhile leaves no transaction, as there is none of ours.
     WHILE @changed = 0
     BEGIN
         SELECT @last = 0, @is = 0;
@@ -24,7 +23,3 @@
                 THROW;
         END CATCH;
     END;
-    IF @scope = 0 SET XACT_ABORT ON;
-    -- Those before the last one say nothing any more. In the app's transaction the last one may be its own.
-    IF @scope = 0 AND @changed = 1
-        DELETE p FROM {PausedTopic} AS p WITH (ROWLOCK) WHERE p.Queue = @Queue AND p.TopicKey = @key AND p.ChangeNumber < @last;

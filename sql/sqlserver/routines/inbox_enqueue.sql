@@ -24,9 +24,8 @@ BEGIN
 {inbox_key}
 {inbox_arrived}
     DECLARE @due DATETIME2(6) = {TimeOf}(COALESCE(@DueAt, @now_us + @Delay));
-{call_begin}
     -- Whoever finds the message changes its row, and waits for who stores it; whoever does not, stores it, and may find that another was faster.
-    SET XACT_ABORT OFF;
+    -- That is one change, which needs no transaction of ours: a client that gives up while it waits leaves none open.
     WHILE @tries < 3
     BEGIN
         SET @tries = @tries + 1;
@@ -52,7 +51,5 @@ BEGIN
                 THROW;
         END CATCH;
     END;
-    IF @scope = 0 SET XACT_ABORT ON;
-{call_end}
 {inbox_tell}
 END

@@ -15,9 +15,8 @@ BEGIN
 {now}
 {inbox_key}
 {inbox_arrived}
-{call_begin}
     -- Whoever finds the message changes its row, and waits for who stores it; whoever does not, stores it, and may find that another was faster.
-    SET XACT_ABORT OFF;
+    -- That is one change, which needs no transaction of ours: a client that gives up while it waits leaves none open.
     SET LOCK_TIMEOUT 0;
     WHILE @tries < 3
     BEGIN
@@ -45,7 +44,5 @@ BEGIN
                 THROW;
         END CATCH;
     END;
-    IF @scope = 0 SET XACT_ABORT ON;
-{call_end}
 {inbox_tell}
 END

@@ -19,11 +19,11 @@ BEGIN
     SELECT @there = 1, @holder = l.Owner, @fence = l.Fence, @until = l.LeaseUntilUtc
     FROM {Lease} AS l WITH (READCOMMITTEDLOCK)
     WHERE l.LeaseKey = @key;
-    SET XACT_ABORT OFF;
     WHILE @granted = 0 AND @tries < 20
       AND (@there IS NULL OR @holder IS NULL OR (@holder = @Owner COLLATE Latin1_General_BIN2 AND DATALENGTH(@holder) = DATALENGTH(@Owner)) OR @until <= @now_ms)
     BEGIN
         SET @tries = @tries + 1;
+        SET XACT_ABORT OFF; -- no longer than needed: a client that gives up meanwhile leaves a transaction
         IF @there IS NULL
         BEGIN TRY
             INSERT INTO {Lease} (LeaseKey, LeaseName, Fence, LeaseUntilUtc, CreatedUtc, RenewedUtc)
@@ -33,6 +33,7 @@ BEGIN
             IF ERROR_NUMBER() NOT IN (2601, 2627) OR XACT_STATE() = -1
                 THROW;
         END CATCH;
+        IF @scope = 0 SET XACT_ABORT ON;
         -- The fence and the time are those after the row was locked, so that they rise with every acquire.
         SELECT @there = NULL, @holder = NULL, @fence = NULL, @until = NULL;
         SELECT @there = 1, @holder = l.Owner, @fence = l.Fence, @until = l.LeaseUntilUtc
@@ -56,7 +57,6 @@ BEGIN
                 SET @there = NULL;
         END;
     END;
-    IF @scope = 0 SET XACT_ABORT ON;
 {call_end}
     SELECT @granted, @holder, @fence, DATEDIFF_BIG(MICROSECOND, CAST('1970-01-01' AS DATETIME2(6)), @until), @now_us, 1, 1;
 END

@@ -11,8 +11,6 @@ BEGIN
 {settings}
 {now}
     DECLARE @to BIT = 0, @key NVARCHAR(256) = @Topic + N'.', @last INT, @is BIT, @changed BIT = 0, @tries INT = 0;
-{call_begin}
 {pause_change}
-{call_end}
     SELECT 1 WHERE @changed = 1;
 END

@@ -49,26 +49,28 @@ BEGIN
     INSERT INTO @keyed (Turn, Place, ActiveKey)
     SELECT ROW_NUMBER() OVER (ORDER BY n.UniqueKey + N'.', n.Place), n.Place, n.UniqueKey + N'.' FROM @new AS n WHERE n.UniqueKey IS NOT NULL;
     SELECT @last = MAX(k.Turn) FROM @keyed AS k;
-    SET XACT_ABORT OFF;
     WHILE @turn <= @last
     BEGIN
         SELECT @place = k.Place, @key = k.ActiveKey FROM @keyed AS k WHERE k.Turn = @turn;
         SET @turn = @turn + 1;
+        -- Who has the key and has not committed is waited for here, where a client that gives up leaves no transaction.
+        IF EXISTS (SELECT 1 FROM {queue} AS u WITH (READCOMMITTEDLOCK) WHERE u.ActiveKey = @key AND u.ActiveKey IS NOT NULL)
+            CONTINUE;
+        SET XACT_ABORT OFF;
         BEGIN TRY
             INSERT INTO {queue} (Seq, Id, Topic, Payload, Headers, CorrelationId, OrderingKey, UniqueKey, CreatedAt, DueAt, ExpiresAt, NextAttemptAt, OrderedKey, ActiveKey)
             OUTPUT inserted.Seq INTO @stored
             SELECT r.Seq, n.Id, n.Topic, n.Payload, n.Headers, n.CorrelationId, n.OrderingKey, n.UniqueKey, @now_at, {TimeOf}(COALESCE(n.DueAt, @now_us + n.Delay)), {TimeOf}(n.ExpiresAt),
                    {TimeOf}(COALESCE(n.DueAt, @now_us + n.Delay)), n.OrderingKey + N'.', @key
             FROM @new AS n JOIN @row AS r ON r.Place = n.Place
-            WHERE n.Place = @place
-              AND NOT EXISTS (SELECT 1 FROM {queue} AS u WITH (READCOMMITTEDLOCK) WHERE u.ActiveKey = @key AND u.ActiveKey IS NOT NULL);
+            WHERE n.Place = @place;
         END TRY
         BEGIN CATCH
             IF ERROR_NUMBER() NOT IN (2601, 2627) OR XACT_STATE() = -1
                 THROW;
         END CATCH;
+        IF @scope = 0 SET XACT_ABORT ON;
     END;
-    IF @scope = 0 SET XACT_ABORT ON;
 {call_end}
     SELECT CONVERT(CHAR(36), n.Id)
     FROM @stored AS s JOIN @row AS r ON r.Seq = s.Seq JOIN @new AS n ON n.Place = r.Place

@@ -9,8 +9,7 @@ BEGIN
 {settings}
     DECLARE @key NVARCHAR(256) = @SemaphoreName + N'.';
     DECLARE @set TABLE (Slots BIGINT NOT NULL);
-{call_begin}
-    SET XACT_ABORT OFF;
+    -- One of the two changes it, without a transaction of ours: see inbox_check.
     BEGIN TRY
         INSERT INTO {Semaphore} (SemaphoreKey, SemaphoreName, Slots, Held)
         OUTPUT inserted.Slots INTO @set
@@ -21,8 +20,6 @@ BEGIN
         IF ERROR_NUMBER() NOT IN (2601, 2627) OR XACT_STATE() = -1
             THROW;
     END CATCH;
-    IF @scope = 0 SET XACT_ABORT ON;
     IF NOT EXISTS (SELECT 1 FROM @set AS n)
         UPDATE s SET Slots = @Slots FROM {Semaphore} AS s WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK) WHERE s.SemaphoreKey = @key;
-{call_end}
 END
