@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List
 
@@ -61,6 +61,34 @@ def need_brackets() -> None:
         pytest.skip(f"SQL Server with hostile names: CREATE SCHEMA [a]]b] is not taken: {error}")
     finally:
         connection.close()
+
+
+def need_json(url: str) -> None:
+    """Skip the test on a server that merely speaks TDS and leaves escapes in what OPENJSON gives."""
+    if is_mine(url):
+        with closing(connect(url, autocommit=True)) as connection:
+            probe = "SELECT COUNT(*) FROM OPENJSON(N'[\"a\\\"\"]') AS j WHERE j.value = N'a\"'"
+            if connection.execute(probe).fetchone()[0] != 1:
+                pytest.skip("SQL Server with escapes in JSON: OPENJSON leaves them in")
+
+
+def need_locks(url: str) -> None:
+    """Skip the test on a server that merely speaks TDS and heeds no hints of locks."""
+    if not is_mine(url):
+        return
+    with closing(connect(url)) as writer, closing(connect(url)) as reader:
+        writer.execute("CREATE TABLE locked (n INTEGER); INSERT INTO locked VALUES (1)")
+        writer.commit()
+        try:
+            writer.execute("UPDATE locked SET n = 1")
+            probe = "SELECT COUNT(*) FROM locked WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)"
+            if reader.execute(probe).fetchone()[0] != 0:
+                pytest.skip("SQL Server where rows are locked: READPAST is not heeded")
+        finally:
+            reader.rollback()
+            writer.rollback()
+            writer.execute("DROP TABLE locked")
+            writer.commit()
 
 
 def is_of_mine(connection: object) -> bool:

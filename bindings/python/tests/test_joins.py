@@ -8,6 +8,7 @@ import uuid
 from datetime import timedelta
 from typing import Any, List, Sequence
 
+import on_sqlserver
 import pytest
 from conftest import NOW, SECOND, App, connect_async, in_transaction, until
 
@@ -393,6 +394,7 @@ def test_expired_it_counts_as_failed_and_replayed_not_again(app: App) -> None:
 # scenario: JNN-010
 # proves: JOIN-040, JOIN-050, JOIN-052, JOIN-053, JOIN-057
 def test_over_its_message_comes_whole_and_once(app: App) -> None:
+    on_sqlserver.need_json(app.url)
     id = app.store.joins.start(1, fail_if_any=True, **NEXT)
     send(app, id)
     batch = claim(app)

@@ -170,3 +170,32 @@ def test_sqlalchemy_hands_on_every_result_and_the_error_behind_them(app: App, dr
         with pytest.raises(Exception, match="zero|did not supply an error"):  # FreeTDS has no text for it
             ours.execute(connection, "SELECT 1; SELECT 1 / 0", ())
         connection.rollback()
+
+
+# proves: SQS-001
+@pytest.mark.parametrize("kind", ["inbox", "check", "unique key", "many", "lease", "semaphore", "pause"])
+def test_call_that_is_cut_off_leaves_no_transaction_open(app: App, kind: str) -> None:
+    """On a connection that commits by itself, a call that waits for another transaction is ended by the app's time
+    limit, and its procedure with it, which cannot catch that."""
+    on_sqlserver.need_locks(app.url)
+    store, key = app.store, waypost.InboxKey("shop", "1")
+    calls: Dict[str, Callable[[Any], object]] = {
+        "inbox": lambda on: store.inbox.enqueue(key, "t", "1", connection=on),
+        "check": lambda on: store.inbox.check(key, connection=on),
+        "unique key": lambda on: app.outbox.enqueue("t", "1", unique_key="k", connection=on),
+        "many": lambda on: app.outbox.enqueue_many([waypost.Message("t", "1", unique_key=k) for k in "kl"], connection=on),
+        "lease": lambda on: store.leases.acquire("n", "me", 60, connection=on),
+        "semaphore": lambda on: store.semaphores.set_limit("n", 3, connection=on),
+        "pause": lambda on: app.outbox.pause("t", connection=on),
+    }
+    first, second = app.connect(), app.connect(autocommit=True)
+    calls[kind](first)
+    second.timeout = 1
+    with pytest.raises(pyodbc.Error):
+        calls[kind](second)
+    second.timeout = 0
+    assert second.execute("SELECT @@TRANCOUNT").fetchone()[0] == 0
+    first.rollback()
+    calls[kind](second)
+    second.close()
+    first.close()
