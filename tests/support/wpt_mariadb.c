@@ -28,6 +28,7 @@ static const char *database_of(const char *url)
 typedef struct database {
     char name[64];
     SQLHDBC dbc;
+    int64_t connection; /* what the server calls it */
     bool idle;
     const char *kept_for;
     int64_t fingerprint;
@@ -46,15 +47,19 @@ static void on_server(const char *what, const char *name)
     wpt_odbc_close(dbc);
 }
 
-/* A test that has failed leaves its connections, in transactions that a DROP would wait for. */
+/* A test that has failed leaves its connections, in transactions that a DROP would wait for. Those that are about to end
+ * are let: the server may have given their threads to others. */
 static void cut_off(const char *name)
 {
+    enum { PATIENCE_MS = 1000 };
     SQLHDBC dbc = wpt_odbc_connect(server() + strlen("odbc:"));
     char sql[200];
     int64_t id;
     (void)snprintf(
         sql, sizeof sql,
         "SELECT COALESCE(MAX(id), 0) FROM information_schema.processlist WHERE db = '%.63s'", name);
+    for (int ms = 0; ms < PATIENCE_MS && wpt_odbc_number(dbc, sql) != 0; ms += 2)
+        (void)usleep(2000);
     for (int tries = 0; tries < 10000 && (id = wpt_odbc_number(dbc, sql)) != 0; tries++) {
         SQLHSTMT statement = SQL_NULL_HSTMT;
         char kill[64];
@@ -105,10 +110,31 @@ static int64_t journals(SQLHDBC dbc)
     return sum;
 }
 
+/* What the server has logged about a connection, and what the driver says of it: for whoever finds out why it hangs up. */
+static void tell_of(int64_t connection, SQLHSTMT statement)
+{
+    SQLCHAR state[6] = "", text[300] = "";
+    SQLINTEGER native = 0;
+    const char *dir = getenv("WAYPOST_TEST_MARIADB_DIR");
+    char path[512], line[512], id[32];
+    FILE *f;
+    (void)SQLGetDiagRec(SQL_HANDLE_STMT, statement, 1, state, &native, text, sizeof text, NULL);
+    (void)fprintf(stderr, "MariaDB's connection %lld: %s %d %s\n", (long long)connection,
+                  (const char *)state, (int)native, (const char *)text);
+    (void)snprintf(path, sizeof path, "%s/log", dir ? dir : "");
+    (void)snprintf(id, sizeof id, " %lld ", (long long)connection);
+    if (!(f = fopen(path, "r")))
+        return;
+    while (fgets(line, sizeof line, f))
+        if (strstr(line, id))
+            (void)fputs(line, stderr);
+    (void)fclose(f);
+}
+
 /* Names and columns of all tables, how many routines and triggers there are, and the journal; -1: the server has hung
- * up, as it does once in some thousand times while others make and drop databases, and logs nothing. Routines are
+ * up, as it does once in some thousand times while others make and drop databases, which is told. Routines are
  * counted in mysql.proc, by its key: information_schema reads those of all databases. */
-static int64_t fingerprint(SQLHDBC dbc)
+static int64_t fingerprint(const database *d)
 {
     static const char sql[] =
         "SELECT (SELECT COALESCE(SUM(CRC32(CONCAT(table_name, '.', column_name, column_type))), 0)"
@@ -119,14 +145,16 @@ static int64_t fingerprint(SQLHDBC dbc)
     SQLHSTMT statement = SQL_NULL_HSTMT;
     SQLBIGINT sum = -1;
     SQLLEN len;
-    if (SQLAllocHandle(SQL_HANDLE_STMT, dbc, &statement) != SQL_SUCCESS)
+    if (SQLAllocHandle(SQL_HANDLE_STMT, d->dbc, &statement) != SQL_SUCCESS)
         return -1;
     if (!SQL_SUCCEEDED(SQLExecDirect(statement, (SQLCHAR *)(uintptr_t)sql, SQL_NTS)) ||
         !SQL_SUCCEEDED(SQLFetch(statement)) ||
-        !SQL_SUCCEEDED(SQLGetData(statement, 1, SQL_C_SBIGINT, &sum, sizeof sum, &len)))
+        !SQL_SUCCEEDED(SQLGetData(statement, 1, SQL_C_SBIGINT, &sum, sizeof sum, &len))) {
+        tell_of(d->connection, statement);
         sum = -1;
+    }
     (void)SQLFreeHandle(SQL_HANDLE_STMT, statement);
-    return sum < 0 ? -1 : sum + journals(dbc);
+    return sum < 0 ? -1 : sum + journals(d->dbc);
 }
 
 /* Delete all rows but the journal's. */
@@ -161,7 +189,7 @@ SQLHDBC wpt_mariadb_create(char *url, size_t size, const char *kept_for)
         if (!d->idle)
             continue;
         if (kept_for && d->kept_for && strcmp(d->kept_for, kept_for) == 0 && d->fingerprint >= 0 &&
-            fingerprint(d->dbc) == d->fingerprint) {
+            fingerprint(d) == d->fingerprint) {
             empty(d->dbc);
             d->idle = false;
             (void)snprintf(url, size, "%s;Database=%s", server(), d->name);
@@ -175,6 +203,7 @@ SQLHDBC wpt_mariadb_create(char *url, size_t size, const char *kept_for)
     (void)snprintf(d->name, sizeof d->name, "%s", database_of(url));
     on_server("CREATE", d->name);
     d->dbc = wpt_mariadb_connect(url);
+    d->connection = wpt_odbc_number(d->dbc, "SELECT CONNECTION_ID()");
     made_count++;
     if (!maker)
         (void)atexit(drop_all);
@@ -187,7 +216,7 @@ void wpt_mariadb_keep(const char *url, const char *kept_for)
     for (size_t i = 0; i < made_count; i++)
         if (strcmp(made[i].name, database_of(url)) == 0) {
             made[i].kept_for = kept_for;
-            made[i].fingerprint = fingerprint(made[i].dbc);
+            made[i].fingerprint = fingerprint(&made[i]);
         }
 }
 
