@@ -75,6 +75,10 @@ typedef struct bench_place {
     bool (*heading)(const char *title); /* false: there is no server, which it says */
     void (*make)(bench_db *db);
     void (*drop)(bench_db *db);
+    /* Plain statements beside it, or NULL: `count` messages a second are claimed and finished by hundreds, of
+     * timers that are due, or of runs that are made of the jobs that are due. */
+    double (*raw_timers)(const bench_db *db, size_t count);
+    double (*raw_runs)(const bench_db *db, size_t count);
 } bench_place;
 extern const bench_place bench_on_sqlite, bench_on_postgresql, bench_on_mariadb;
 /* Put `count` messages of `payload_len` bytes into it. */

@@ -75,6 +75,21 @@ static void run(const bench_place *place, const load *l)
     place->drop(&db);
 }
 
+/* How many runs a second plain statements make and handle, of jobs that run every second. */
+static void raw(const bench_place *place)
+{
+    static const load every_second = {"every second", 1, "UTC"};
+    char group[32];
+    bench_db db;
+    place->make(&db);
+    (void)put_jobs(&db, &every_second);
+    bench_sleep_us(1100000); /* until all are due */
+    (void)snprintf(group, sizeof group, "%sjobs", place->name);
+    bench_report_one(group, "raw, a hundred at a time, one connection", "runs/s",
+                     place->raw_runs(&db, JOBS));
+    place->drop(&db);
+}
+
 static void jobs_on(const bench_place *place, const char *title)
 {
     static const load loads[] = {{"each once a minute", 60, "UTC"},
@@ -86,6 +101,8 @@ static void jobs_on(const bench_place *place, const char *title)
                "payload");
     for (size_t i = 0; i < sizeof loads / sizeof loads[0]; i++)
         run(place, &loads[i]);
+    if (place->raw_runs)
+        raw(place);
 }
 
 void bench_jobs(void)

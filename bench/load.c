@@ -65,7 +65,7 @@ static bool heading(const char *title)
     return true;
 }
 
-const bench_place bench_on_sqlite = {"", heading, bench_db_new, bench_db_drop};
+const bench_place bench_on_sqlite = {"", heading, bench_db_new, bench_db_drop, NULL, NULL};
 
 void bench_load_sized(bench_db *db, size_t count, size_t payload_len)
 {

@@ -23,6 +23,8 @@ typedef struct dialect {
     const char *claim;   /* these and the next two: of the numbers at %s */
     const char *read;
     const char *finish[2]; /* the second one may be missing */
+    const char *due;       /* the first hundred jobs that are due, locked */
+    const char *make[2];   /* their runs: what is done about the numbers at %s */
     const char *seen;      /* a table of an app's */
     const char *upsert;    /* into it, of the number at %d, committed */
 } dialect;
@@ -51,6 +53,14 @@ static dialect mariadb = {
                "finished_at, finished_by) SELECT seq, 2, attempt, claim_number, " MARIA_NOW
                ", 'bench' FROM infra_outbox_work WHERE seq IN (%s)",
                "DELETE FROM infra_outbox_work WHERE seq IN (%s)"},
+    .due = "SELECT seq FROM infra_job FORCE INDEX (due) WHERE next_due_at <= " MARIA_NOW
+           " ORDER BY next_due_at, seq LIMIT 100 FOR UPDATE",
+    .make = {"UPDATE infra_job SET fired_at = next_due_at, next_due_at = next_due_at + 1000000, "
+             "version = version + 1 WHERE seq IN (%s)",
+             "INSERT INTO infra_job_run (id, topic, payload, created_at, due_at, job_id, job_name, "
+             "occurrence_at, options) SELECT UNHEX(REPLACE(UUID(), '-', '')), topic, "
+             "payload, " MARIA_NOW
+             ", fired_at, id, name, fired_at, options FROM infra_job WHERE seq IN (%s)"},
     .seen = "CREATE TABLE seen (source VARCHAR(255) COLLATE utf8mb4_nopad_bin, id "
             "VARCHAR(255) COLLATE utf8mb4_nopad_bin, "
             "at BIGINT, PRIMARY KEY (source, id)) CHARACTER SET utf8mb4",
@@ -226,8 +236,6 @@ static void maria_drop(bench_db *db)
     db_drop(db, &mariadb);
 }
 
-const bench_place bench_on_mariadb = {"mariadb ", maria_heading, maria_new, maria_drop};
-
 static double rate(size_t count, int64_t started)
 {
     return (double)count * 1e6 / (double)(bench_now_us() - started);
@@ -372,18 +380,32 @@ static double worker(void *arg)
     return result;
 }
 
-/* Run a statement with the list of numbers in it, at each %s. */
-static int64_t raw_of(raw_odbc *raw, const char *format, const char *list)
+enum { SQL_MAX = 8192 };
+
+/* The same statement on another queue's tables. */
+static const char *on_queue(char out[SQL_MAX], const char *sql, const char *queue)
 {
-    static char sql[8192];
-    (void)snprintf(sql, sizeof sql, format, list); /* NOLINT: formats of this file */
+    static const char outbox[] = "infra_outbox";
+    size_t used = 0;
+    for (const char *at; (at = strstr(sql, outbox)) != NULL; sql = at + sizeof outbox - 1)
+        used += (size_t)snprintf(out + used, SQL_MAX - used, "%.*s%s", (int)(at - sql), sql, queue);
+    (void)snprintf(out + used, SQL_MAX - used, "%s", sql);
+    return out;
+}
+
+/* Run a statement with the list of numbers in it, at each %s. */
+static int64_t raw_of(raw_odbc *raw, const char *format, const char *queue, const char *list)
+{
+    static char own[SQL_MAX], sql[SQL_MAX];
+    (void)snprintf(sql, sizeof sql, on_queue(own, format, queue), /* NOLINT: formats of this file */
+                   list);
     return raw_run(raw, sql);
 }
 
 /* The first numbers that are ready, locked, as a list; how many they are. */
-static size_t raw_pick(raw_odbc *raw, const dialect *d, char *list, size_t size)
+static size_t raw_pick(raw_odbc *raw, const char *sql, char *list, size_t size)
 {
-    SQLHSTMT pick = prepared(raw, d->pick);
+    SQLHSTMT pick = prepared(raw, sql);
     size_t count = 0, used = 0;
     SQLBIGINT seq = 0;
     check(SQLExecute(pick), SQL_HANDLE_STMT, pick, "pick");
@@ -396,36 +418,78 @@ static size_t raw_pick(raw_odbc *raw, const dialect *d, char *list, size_t size)
     return count;
 }
 
-/* Claim a batch in one transaction, read it, end it in another. */
-static double statements(void *arg)
+/* Claim a batch in one transaction, read it, end it in another; how many there were. */
+static size_t raw_batch_of(raw_odbc *raw, const dialect *d, const char *queue)
 {
-    const dialect *d = arg;
-    char list[4096];
-    bench_db db;
+    static char list[4096], sql[SQL_MAX];
+    size_t count;
+    (void)raw_run(raw, d->begin);
+    count = raw_pick(raw, on_queue(sql, d->pick, queue), list, sizeof list);
+    if (count)
+        (void)raw_of(raw, d->claim, queue, list);
+    (void)raw_run(raw, d->commit);
+    if (!count)
+        return 0;
+    (void)raw_of(raw, d->read, queue, list);
+    (void)raw_run(raw, d->begin);
+    for (size_t i = 0; i < 2 && d->finish[i]; i++)
+        (void)raw_of(raw, d->finish[i], queue, list);
+    (void)raw_run(raw, d->commit);
+    return count;
+}
+
+/* The runs of up to a hundred jobs that are due, in one transaction. */
+static void raw_make_runs(raw_odbc *raw, const dialect *d)
+{
+    static char list[4096];
+    (void)raw_run(raw, d->begin);
+    if (raw_pick(raw, d->due, list, sizeof list))
+        for (size_t i = 0; i < 2; i++)
+            (void)raw_of(raw, d->make[i], "infra_outbox", list);
+    (void)raw_run(raw, d->commit);
+}
+
+static double raw_drain(const bench_db *db, const dialect *d, const char *queue, size_t count,
+                        bool jobs)
+{
     raw_odbc raw;
     double result;
     int64_t started;
-    size_t done = 0;
-    db_new(&db, d);
-    bench_load(&db, COUNT);
-    raw_open(&raw, d, string_of(d, &db));
+    raw_open(&raw, d, string_of(d, db));
     started = bench_now_us();
-    while (done < COUNT) {
-        (void)raw_run(&raw, d->begin);
-        done += raw_pick(&raw, d, list, sizeof list);
-        (void)raw_of(&raw, d->claim, list);
-        (void)raw_run(&raw, d->commit);
-        (void)raw_of(&raw, d->read, list);
-        (void)raw_run(&raw, d->begin);
-        for (size_t i = 0; i < 2 && d->finish[i]; i++)
-            (void)raw_of(&raw, d->finish[i], list);
-        (void)raw_run(&raw, d->commit);
+    for (size_t done = 0; done < count;) {
+        if (jobs)
+            raw_make_runs(&raw, d);
+        done += raw_batch_of(&raw, d, queue);
     }
-    result = rate(COUNT, started);
+    result = rate(count, started);
     raw_close(&raw);
-    db_drop(&db, d);
     return result;
 }
+
+static double statements(void *arg)
+{
+    bench_db db;
+    double result;
+    db_new(&db, arg);
+    bench_load(&db, COUNT);
+    result = raw_drain(&db, arg, "infra_outbox", COUNT, false);
+    db_drop(&db, arg);
+    return result;
+}
+
+static double maria_timers(const bench_db *db, size_t count)
+{
+    return raw_drain(db, &mariadb, "infra_timer", count, false);
+}
+
+static double maria_runs(const bench_db *db, size_t count)
+{
+    return raw_drain(db, &mariadb, "infra_job_run", count, true);
+}
+
+const bench_place bench_on_mariadb = {"mariadb ", maria_heading, maria_new,
+                                      maria_drop, maria_timers,  maria_runs};
 
 static void handlers_on(dialect *d, const char *title)
 {
@@ -446,25 +510,7 @@ void bench_mssql_handlers(void)
 
 /* ---- inbox and leases --------------------------------------------------------------------- */
 
-enum { CHECKS = 500 };
-
-/* Each call is a transaction of its own. */
-static double own_calls(const dialect *d, void (*call)(wp_store *store, const char *key))
-{
-    bench_db db;
-    double result;
-    int64_t started;
-    db_new(&db, d);
-    started = bench_now_us();
-    for (int i = 0; i < CHECKS; i++) {
-        char key[16];
-        (void)snprintf(key, sizeof key, "%d", i);
-        call(db.store, key);
-    }
-    result = rate(CHECKS, started);
-    db_drop(&db, d);
-    return result;
-}
+enum { SLICE = 25, CALLS = SLICE * BENCH_ROUNDS, WARM = 20 };
 
 static void check_key(wp_store *store, const char *id)
 {
@@ -475,54 +521,107 @@ static void check_key(wp_store *store, const char *id)
     wp_inbox_key_free(key);
 }
 
-static double own_check(void *arg)
-{
-    return own_calls(arg, check_key);
-}
-
 static void acquire(wp_store *store, const char *name)
 {
     wp_lease_info *info = NULL;
     wp_error *err = NULL;
-    bench_ok(wp_lease_acquire(&info, store, NULL, WP_LEASE_EXCLUSIVE, name, "me", 30000, &err),
+    bench_ok(wp_lease_acquire(&info, store, NULL, WP_LEASE_EXCLUSIVE, name, "me", 600000, &err),
              &err, "acquire");
     wp_lease_info_free(info);
 }
 
-static double own_lease(void *arg)
+static void renew(wp_store *store, const char *name)
 {
-    return own_calls(arg, acquire);
+    wp_lease_info *info = NULL;
+    wp_error *err = NULL;
+    bench_ok(wp_lease_renew(&info, store, NULL, WP_LEASE_EXCLUSIVE, name, "me", 0, 600000, &err),
+             &err, "renew");
+    wp_lease_info_free(info);
 }
 
-/* Beside both: an upsert. */
-static double raw_check(void *arg)
+static void release(wp_store *store, const char *name)
 {
-    const dialect *d = arg;
-    bench_db db;
-    raw_odbc raw;
-    double result;
-    int64_t started;
-    db_new(&db, d);
-    raw_open(&raw, d, string_of(d, &db));
-    (void)raw_run(&raw, d->seen);
-    started = bench_now_us();
-    for (int i = 0; i < CHECKS; i++) {
+    wp_error *err = NULL;
+    bench_ok(wp_lease_release(NULL, store, NULL, WP_LEASE_EXCLUSIVE, name, "me", 0, &err), &err,
+             "release");
+}
+
+/* Each call is a transaction of its own, and so is each statement beside it: an upsert, of a row that is new, or that
+ * is there if `before` makes what the call needs. */
+typedef struct keyed {
+    const char *name;
+    void (*before)(wp_store *store, const char *key);
+    void (*call)(wp_store *store, const char *key);
+    double aim;
+} keyed;
+
+static void own_calls(wp_store *store, void (*call)(wp_store *store, const char *key), int first,
+                      int count)
+{
+    for (int i = first; i < first + count; i++) {
+        char key[16];
+        (void)snprintf(key, sizeof key, "%d", i);
+        call(store, key);
+    }
+}
+
+static void raw_calls(raw_odbc *raw, const dialect *d, int first, int count)
+{
+    for (int i = first; i < first + count; i++) {
         char sql[512];
         (void)snprintf(sql, sizeof sql, d->upsert, i, i); /* NOLINT: formats of this file */
-        (void)raw_run(&raw, sql);
+        (void)raw_run(raw, sql);
     }
-    result = rate(CHECKS, started);
-    raw_close(&raw);
-    db_drop(&db, d);
-    return result;
+}
+
+/* They take turns, a few calls each. */
+static void keyed_turns(const dialect *d, const bench_db *db, raw_odbc *raw, const keyed *k,
+                        int first)
+{
+    bench_samples samples = {.rounds = BENCH_ROUNDS};
+    char group[64];
+    bench_progress("%s", k->name);
+    if (k->before) {
+        own_calls(db->store, k->before, first, WARM + CALLS);
+        raw_calls(raw, d, first, WARM + CALLS);
+    }
+    own_calls(db->store, k->call, first, WARM);
+    raw_calls(raw, d, first, WARM);
+    for (int round = 0; round < BENCH_ROUNDS; round++)
+        for (int i = 0; i < 2; i++) {
+            const int at = first + WARM + round * SLICE;
+            const int side = (round + i) % 2;
+            const int64_t started = bench_now_us();
+            if (side == 0)
+                own_calls(db->store, k->call, at, SLICE);
+            else
+                raw_calls(raw, d, at, SLICE);
+            samples.values[side][round] = rate(SLICE, started);
+        }
+    bench_progress("%s", "");
+    (void)snprintf(group, sizeof group, "%skeys", d->group);
+    bench_report_pair(group, k->name, "calls/s", &samples, 0, 1, k->aim);
 }
 
 static void keys_on(dialect *d, const char *title)
 {
+    static const keyed figures[] = {
+        {"dedup check of a new message, beside an upsert", NULL, check_key, 0.5},
+        {"lease, acquired, beside an upsert", NULL, acquire, 0},
+        {"lease, renewed, beside an update", acquire, renew, 0},
+        {"lease, released, beside an update", acquire, release, 0},
+    };
+    bench_db db;
+    raw_odbc raw;
     if (!heading(d, title))
         return;
-    pair(d, "keys", "dedup check of a new message, beside an upsert", own_check, raw_check, 0.5);
-    pair(d, "keys", "lease, acquired, beside an upsert", own_lease, raw_check, 0);
+    db_new(&db, d);
+    raw_open(&raw, d, string_of(d, &db));
+    (void)raw_run(&raw, d->seen);
+    for (int i = 0; i < (int)(sizeof figures / sizeof figures[0]); i++)
+        keyed_turns(d, &db, &raw, &figures[i], i * 10000);
+    raw_close(&raw);
+    db_drop(&db, d);
 }
 
 void bench_maria_keys(void)

@@ -80,8 +80,8 @@ void bench_pg_db_drop(bench_db *db)
     bench_pg_drop(db->path);
 }
 
-const bench_place bench_on_postgresql = {"postgresql ", bench_pg_heading, bench_pg_db_new,
-                                         bench_pg_db_drop};
+const bench_place bench_on_postgresql = {
+    "postgresql ", bench_pg_heading, bench_pg_db_new, bench_pg_db_drop, NULL, NULL};
 
 static wp_message *new_message(const char *payload)
 {
