@@ -4,6 +4,7 @@ WITH page AS (
     FROM {queue_work} AS w
     WHERE w.seq > :number AND w.status <> 1
       AND (w.ordering_key IS NULL OR NOT EXISTS (SELECT 1 FROM {queue_work} AS h WHERE h.running_key = w.ordering_key))
+      AND (w.ordering_key IS NULL OR NOT EXISTS (SELECT 1 FROM {queue_work} AS e WHERE e.ordering_key = w.ordering_key AND e.seq <= :number))
       AND w.topic <> 'join.wait'
       AND NOT EXISTS (SELECT 1 FROM {join_member} AS k JOIN {join} AS j ON j.seq = k.join_seq WHERE k.seq = w.seq AND j.status = 0)
     ORDER BY w.seq

@@ -1,9 +1,10 @@
--- queue_copy_find: the next :batch unfinished messages behind the one :number that may be moved, with all of their ordering keys; and where the next page begins. None of a key that is held.
+-- queue_copy_find: the next :batch unfinished messages behind the one :number that may be moved, with all of their ordering keys; and where the next page begins. None of a key that is held, or that an earlier page was about.
 WITH page AS (
     SELECT w.seq, w.ordering_key
     FROM {queue_work} AS w
     WHERE w.seq > :number AND w.status <> 1
       AND (w.ordering_key IS NULL OR NOT EXISTS (SELECT 1 FROM {queue_work} AS h WHERE h.running_key = w.ordering_key))
+      AND (w.ordering_key IS NULL OR NOT EXISTS (SELECT 1 FROM {queue_work} AS e WHERE e.ordering_key = w.ordering_key AND e.seq <= :number))
     ORDER BY w.seq
     LIMIT :batch
 )

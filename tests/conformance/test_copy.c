@@ -429,6 +429,7 @@ static void leaves_what_is_refused(pair *p)
     (void)send_keyed(p->from, "k2", "k");
     (void)wpt_enqueue(p->from, "t", "other");
     copy = cb_copy(p);
+    WPT_OK(wp_copy_set_page(copy, 1, WPT_ERR)); /* each is tried once, and named once */
     cb_run(copy);
     assert_int_equal(wp_copy_count(copy, WP_SOURCE_ALL, WP_COPY_MOVED), 1);
     assert_int_equal(wp_copy_count(copy, WP_SOURCE_ALL, WP_COPY_WAITING), 3);
@@ -660,6 +661,35 @@ static void lets_go_of_what_is_marked_meanwhile(pair *p)
     WPT_OK(wp_inbox_mark_processed(p->from, NULL, key, WPT_ERR));
     assert_int_equal(cb_move(p), 0);
     assert_int_equal(ib_check(p->to, NULL, "mq", "marked"), WP_INBOX_DONE);
+    wp_inbox_key_free(key);
+}
+
+/* And one that is cleaned up then is not taken for one that was deleted as it had been moved. */
+static void heeds_what_is_marked_and_cleaned_up(pair *p)
+{
+    wp_inbox_key *key = ib_key("mq", "marked");
+    wp_copy *copy = cb_copy(p);
+    wp_status st = WP_OK;
+    size_t removed = 9;
+    (void)ib_enqueue(p->from, NULL, "mq", "marked", "t", "x");
+    wp__copy_stop_after(copy, 1); /* both hold it */
+    for (int more = 1; more && st == WP_OK;)
+        st = wp_copy_step(&more, copy, WPT_ERR);
+    WPT_STATUS(st, WP_E_STOPPED);
+    wp_copy_free(copy);
+    WPT_OK(wp_inbox_mark_processed(p->from, NULL, key, WPT_ERR));
+    wpt_advance_ms(p->b->clock, 60000);
+    WPT_OK(wp_cleanup(&removed, p->from, WP_SOURCE_INBOX, 1000, WPT_ERR));
+    assert_int_equal(removed, 0);
+    copy = cb_copy(p);
+    cb_run(copy);
+    assert_int_equal(wp_copy_count(copy, WP_SOURCE_INBOX, WP_COPY_WAITING), 0);
+    wp_copy_free(copy);
+    assert_int_equal(ib_claimable(p->to), 0);
+    assert_int_equal(ib_check(p->to, NULL, "mq", "marked"), WP_INBOX_DONE);
+    wpt_advance_ms(p->b->clock, 60000);
+    WPT_OK(wp_cleanup(&removed, p->from, WP_SOURCE_INBOX, 1000, WPT_ERR));
+    assert_int_equal(removed, 1);
     wp_inbox_key_free(key);
 }
 
@@ -1101,6 +1131,18 @@ static void test_copy__to_a_file__marked_meanwhile__is_let_go(void **state)
     cb_with_pair(state, TO_FILE, lets_go_of_what_is_marked_meanwhile);
 }
 
+/* proves: CLI-001 */
+static void test_copy__to_a_file__marked_and_cleaned_up_meanwhile__is_done_once(void **state)
+{
+    cb_with_pair(state, TO_FILE, heeds_what_is_marked_and_cleaned_up);
+}
+
+/* proves: CLI-001 */
+static void test_copy__from_a_file__marked_and_cleaned_up_meanwhile__is_done_once(void **state)
+{
+    cb_with_pair(state, FROM_FILE, heeds_what_is_marked_and_cleaned_up);
+}
+
 static void test_copy__to_a_file__the_same_store__is_refused(void **state)
 {
     cb_with_pair(state, TO_FILE, refuses_the_same_store);
@@ -1212,6 +1254,8 @@ int main(void)
         BED_TEST(test_copy__from_a_file__and_back_at_once__only_the_last_one_writes),
         BED_TEST(test_copy__to_a_file__begun_to_a_third_store__is_told),
         BED_TEST(test_copy__to_a_file__marked_meanwhile__is_let_go),
+        BED_TEST(test_copy__to_a_file__marked_and_cleaned_up_meanwhile__is_done_once),
+        BED_TEST(test_copy__from_a_file__marked_and_cleaned_up_meanwhile__is_done_once),
         BED_TEST(test_copy__to_a_file__the_same_store__is_refused),
         BED_TEST(test_copy__to_a_file__look__changes_nothing),
         BED_TEST(test_copy__to_a_file__inbox__what_arrives_again_is_not_done_again),
