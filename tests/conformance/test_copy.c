@@ -526,6 +526,14 @@ static void moves_pauses(pair *p)
     WPT_OK(wp_pauses_read(&pauses, p->to, WPT_ERR));
     assert_int_equal(wp_pauses_count(pauses), 0);
     wp_pauses_free(pauses);
+    WPT_OK(wp_topic_resume(NULL, p->from, NULL, WP_SOURCE_OUTBOX, "t", "me", WPT_ERR));
+    assert_int_equal(cb_move(p), 0);
+    WPT_OK(wp_topic_pause(NULL, p->from, NULL, WP_SOURCE_OUTBOX, "t", "again", WPT_ERR));
+    assert_int_equal(cb_move(p), 0); /* another one */
+    WPT_OK(wp_pauses_read(&pauses, p->to, WPT_ERR));
+    assert_int_equal(wp_pauses_count(pauses), 1);
+    assert_string_equal(wp_pauses_by(pauses, 0), "again");
+    wp_pauses_free(pauses);
 }
 
 /* ---- what goes wrong ---------------------------------------------------------------------- */

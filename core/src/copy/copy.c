@@ -225,7 +225,7 @@ static wp_status still_held(const wp__copy_end *end, wp_error **err)
                           end->fence, WP__COPY_LEASE_US / 1000, err);
 }
 
-/* Before anything can be claimed there; each comes once, and may be resumed there. */
+/* Before anything can be claimed there; each comes once, and may be resumed there, until it was over here. */
 static wp_status move_pauses(wp_copy *copy, wp_error **err)
 {
     wp_pauses *pauses = NULL;
@@ -233,6 +233,8 @@ static wp_status move_pauses(wp_copy *copy, wp_error **err)
     for (size_t i = 0; i < wp_pauses_count(pauses) && st == WP_OK; i++)
         st = wp__copy_pause(&copy->target, wp__source_queue(wp_pauses_source(pauses, i)),
                             wp_pauses_topic(pauses, i), wp_pauses_by(pauses, i), err);
+    if (st == WP_OK)
+        st = wp__copy_forget_pauses(&copy->target, pauses, err);
     if (wp_pauses_count(pauses) && st == WP_OK)
         wp__store_announce(copy->target.store);
     wp_pauses_free(pauses);

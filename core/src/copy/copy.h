@@ -6,12 +6,14 @@
  *   jobs_ops.c  the operations that this is made of
  *   memory.c keys of the inbox that were done
  *   ops.c    the operations that these are made of
+ *   pauses.c pauses
  *   refuse.c what a target does not take
  *   row.c    a message with all that is known of it: read, checked, hashed */
 #ifndef WP__COPY_H
 #define WP__COPY_H
 
 #include <waypost/copy.h>
+#include <waypost/pause.h>
 
 #include "db/store.h"
 #include "queue/queue.h"
@@ -278,9 +280,13 @@ wp_status wp__copy_settle(bool *missed, const wp__copy_end *end, const wp__queue
 wp_status wp__copy_drop(bool *missed, const wp__copy_end *end, const wp__queue *queue,
                         const wp__copy_seqs *seqs, wp_error **err);
 
+/* ---- pauses (pauses.c) -------------------------------------------------------------------- */
+
 /* Pause a topic there, as it was in the other store, unless that was done before. */
 wp_status wp__copy_pause(const wp__copy_end *end, const wp__queue *queue, const char *topic,
                          const char *by, wp_error **err);
+/* That was done before is forgotten of those that the other store does not have any more. */
+wp_status wp__copy_forget_pauses(const wp__copy_end *end, const wp_pauses *pauses, wp_error **err);
 
 /* ---- a page (page.c) ---------------------------------------------------------------------- */
 

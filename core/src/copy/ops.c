@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "copy/copy.h"
-#include "queue/audit.h"
 #include "queue/pause.h"
 
 enum { LEASE_COLUMNS = 7 };
@@ -503,79 +502,6 @@ wp_status wp__copy_drop(bool *missed, const wp__copy_end *end, const wp__queue *
                                  {WP__QUEUE_COPY_FORGET, 0, 0, ALWAYS}};
     plan_op op = {.end = end, .steps = steps, .count = sizeof steps / sizeof steps[0]};
     return run_on_held(missed, &op, queue, seqs, err);
-}
-
-/* ---- pauses ------------------------------------------------------------------------------- */
-
-typedef struct pause_op {
-    wp_op base;
-    const wp__copy_end *end;
-    const wp__queue *queue;
-    const char *topic;
-    const char *by;
-    int step;
-    bool seen; /* the statement gave a row */
-} pause_op;
-
-static wp_status pause_next(wp_op *op, wp_error **err)
-{
-    pause_op *self = (pause_op *)op;
-    const bool seen = self->seen;
-    self->seen = false;
-    if (self->step == 1 && !seen)
-        return wp__copy_fail_fenced(self->end, err);
-    if (self->step > 1 && !seen) /* it came before, or the topic is paused there */
-        return WP_OK;
-    switch (self->step++) {
-    case 0:
-        wp__copy_use_fence(op, self->end);
-        return WP_OK;
-    case 1:
-        wp__op_set_text(op, WP__P_SOURCE, wp__queue_word(self->queue));
-        wp__op_set_text(op, WP__P_TOPIC, self->topic);
-        wp__op_set_id(op, WP__P_OWNER, &self->end->peer);
-        wp__op_use(op, WP__SQL_COPY_PAUSE_NOTE, 1);
-        return WP_OK;
-    case 2:
-        wp__op_set_text(op, WP__P_SOURCE, wp__queue_word(self->queue));
-        wp__op_set_text(op, WP__P_TOPIC, self->topic);
-        wp__op_set_text(op, WP__P_WORKER, self->by);
-        wp__op_set_now(op);
-        wp__op_use(op, WP__SQL_PAUSE_ADD, 1);
-        return WP_OK;
-    case 3:
-        wp__audit_use(op, "topic.pause", self->queue, self->topic, self->by, NULL);
-        return WP_OK;
-    default:
-        return WP_OK;
-    }
-}
-
-static wp_status pause_row(wp_op *op, const wp__value *columns, wp_error **err)
-{
-    (void)columns;
-    (void)err;
-    ((pause_op *)op)->seen = true;
-    return WP_OK;
-}
-
-static void pause_rewind(wp_op *op)
-{
-    ((pause_op *)op)->step = 0;
-    ((pause_op *)op)->seen = false;
-}
-
-wp_status wp__copy_pause(const wp__copy_end *end, const wp__queue *queue, const char *topic,
-                         const char *by, wp_error **err)
-{
-    static const wp__op_class cls = {
-        .next = pause_next, .row = pause_row, .rewind = pause_rewind, .writes = true};
-    pause_op op = {.end = end, .queue = queue, .topic = topic, .by = by};
-    wp_status st;
-    wp__op_init(&op.base, &cls, end->store);
-    st = wp__store_run(end->store, NULL, &op.base, err);
-    wp__op_fini(&op.base);
-    return st;
 }
 
 /* ---- what is done ------------------------------------------------------------------------- */
