@@ -20,5 +20,5 @@ BEGIN
         w.next_attempt_at = CASE WHEN w.attempt = 0 OR w.next_attempt_at = v_was_due THEN v_due ELSE GREATEST(w.next_attempt_at, v_due) END
     WHERE w.seq = v_seq;
 {call_end}
-    SELECT v_seq, v_due FROM (SELECT 1 AS one) AS o WHERE v_seq IS NOT NULL;
+    SELECT v_seq, v_due FROM DUAL WHERE v_seq IS NOT NULL;
 END

@@ -36,5 +36,5 @@ BEGIN
     END IF;
     DELETE FROM {inbox_work} WHERE seq = v_seq;
 {call_end}
-    SELECT p_number FROM (SELECT 1 AS one) AS o WHERE COALESCE(v_was, 3) = 3;
+    SELECT p_number FROM DUAL WHERE COALESCE(v_was, 3) = 3;
 END

@@ -8,12 +8,11 @@ CREATE OR REPLACE PROCEDURE {job_advance}(
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_alone BOOL DEFAULT @@in_transaction = 0 AND @@autocommit = 1;
-    DECLARE v_seq BIGINT;
+    DECLARE v_moved BOOL;
 {call_begin}
-    SELECT MAX(j.seq) INTO v_seq
-    FROM {job} AS j WHERE j.seq = p_number AND j.version = p_version AND j.next_due_at <=> p_since
-    FOR UPDATE;
-    UPDATE {job} AS j SET j.next_due_at = p_due_at, j.fired_at = p_fired_at, j.version = j.version + 1 WHERE j.seq = v_seq;
+    UPDATE {job} AS j FORCE INDEX (PRIMARY) SET j.next_due_at = p_due_at, j.fired_at = p_fired_at, j.version = j.version + 1
+    WHERE j.seq = p_number AND j.version = p_version AND j.next_due_at <=> p_since;
+    SET v_moved = ROW_COUNT() = 1;
 {call_end}
-    SELECT v_seq FROM (SELECT 1 AS one) AS o WHERE v_seq IS NOT NULL;
+    SELECT p_number FROM DUAL WHERE v_moved;
 END

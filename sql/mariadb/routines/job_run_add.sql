@@ -45,5 +45,5 @@ BEGIN
         END;
     END IF;
 {call_end}
-    SELECT CASE WHEN v_skipped IS NULL THEN 1 ELSE 0 END FROM (SELECT 1 AS one) AS o WHERE v_made;
+    SELECT CASE WHEN v_skipped IS NULL THEN 1 ELSE 0 END FROM DUAL WHERE v_made;
 END

@@ -13,5 +13,5 @@ BEGIN
     WHERE r.id = UNHEX(REPLACE(p_id, '-', ''));
     UPDATE {job_run} AS r SET r.cancel_at = v_now WHERE r.seq = v_seq;
 {call_end}
-    SELECT v_seq FROM (SELECT 1 AS one) AS o WHERE v_seq IS NOT NULL;
+    SELECT v_seq FROM DUAL WHERE v_seq IS NOT NULL;
 END

@@ -21,5 +21,5 @@ BEGIN
         VALUES (v_seq, 6, v_attempt, v_claim_number, v_now, p_reason);
     END IF;
 {call_end}
-    SELECT v_seq FROM (SELECT 1 AS one) AS o WHERE v_seq IS NOT NULL;
+    SELECT v_seq FROM DUAL WHERE v_seq IS NOT NULL;
 END

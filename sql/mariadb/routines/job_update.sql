@@ -22,5 +22,5 @@ BEGIN
         j.registrar = p_registrar, j.absent = p_count, j.disabled = p_status, j.version = j.version + 1, j.next_due_at = p_due_at
     WHERE j.seq = v_seq;
 {call_end}
-    SELECT v_seq FROM (SELECT 1 AS one) AS o WHERE v_seq IS NOT NULL;
+    SELECT v_seq FROM DUAL WHERE v_seq IS NOT NULL;
 END

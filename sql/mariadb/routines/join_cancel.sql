@@ -17,5 +17,5 @@ BEGIN
         CALL {join_end}(CONCAT('[[', v_seq, ',', v_status, ']]'), v_now);
     END IF;
 {call_end}
-    SELECT v_status FROM (SELECT 1 AS one) AS o WHERE v_cancelled;
+    SELECT v_status FROM DUAL WHERE v_cancelled;
 END

@@ -21,5 +21,5 @@ BEGIN
         UPDATE {lease} SET owner = NULL, held_until = v_now WHERE name = p_name;
     END IF;
 {call_end}
-    SELECT v_fence FROM (SELECT 1 AS one) AS o WHERE v_held;
+    SELECT v_fence FROM DUAL WHERE v_held;
 END

@@ -24,5 +24,5 @@ BEGIN
                 COALESCE(p_due_at, v_now + p_delay), p_expires_at);
     END;
 {call_end}
-    SELECT p_id FROM (SELECT 1 AS one) AS o WHERE NOT v_taken;
+    SELECT p_id FROM DUAL WHERE NOT v_taken;
 END

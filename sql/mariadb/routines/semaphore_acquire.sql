@@ -57,5 +57,5 @@ BEGIN
     END IF;
 {call_end}
     SELECT v_granted, CASE WHEN v_granted THEN p_owner END, v_fence, v_until, v_now, v_slots, v_held
-    FROM (SELECT 1 AS one) AS o WHERE v_slots IS NOT NULL;
+    FROM DUAL WHERE v_slots IS NOT NULL;
 END

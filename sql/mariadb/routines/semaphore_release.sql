@@ -24,5 +24,5 @@ BEGIN
         UPDATE {semaphore} SET held = held - 1 WHERE name = p_name;
     END IF;
 {call_end}
-    SELECT v_fence FROM (SELECT 1 AS one) AS o WHERE v_held;
+    SELECT v_fence FROM DUAL WHERE v_held;
 END

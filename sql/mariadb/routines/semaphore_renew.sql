@@ -22,5 +22,5 @@ BEGIN
         UPDATE {semaphore_holder} SET held_until = v_until WHERE name = p_name AND owner = p_owner;
     END IF;
 {call_end}
-    SELECT 1, p_owner, v_fence, v_until, v_now, 0, 0 FROM (SELECT 1 AS one) AS o WHERE v_held;
+    SELECT 1, p_owner, v_fence, v_until, v_now, 0, 0 FROM DUAL WHERE v_held;
 END

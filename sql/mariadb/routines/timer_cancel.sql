@@ -19,5 +19,5 @@ BEGIN
         INSERT INTO {timer_finished} (seq, status, attempt, claim_number, finished_at) VALUES (v_seq, p_status, 0, v_claim_number, v_now);
     END IF;
 {call_end}
-    SELECT v_seq FROM (SELECT 1 AS one) AS o WHERE v_seq IS NOT NULL;
+    SELECT v_seq FROM DUAL WHERE v_seq IS NOT NULL;
 END

@@ -16,5 +16,5 @@ BEGIN
     FOR UPDATE;
     UPDATE {timer_work} AS w SET w.next_attempt_at = v_due WHERE w.seq = v_seq;
 {call_end}
-    SELECT v_seq, v_due FROM (SELECT 1 AS one) AS o WHERE v_seq IS NOT NULL;
+    SELECT v_seq, v_due FROM DUAL WHERE v_seq IS NOT NULL;
 END
