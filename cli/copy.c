@@ -72,14 +72,16 @@ static int step(wp_copy *copy)
     }
 }
 
-static void move(wp_copy *copy, bool bar)
+/* True: to the end; false: it was interrupted. */
+static bool move(wp_copy *copy, bool bar)
 {
     const struct sigaction act = {.sa_handler = on_signal};
     int64_t all = 0;
     bool first = true;
+    bool more;
     (void)sigaction(SIGINT, &act, NULL);
     (void)sigaction(SIGTERM, &act, NULL);
-    while (step(copy) && !interrupted) {
+    while ((more = step(copy)) && !interrupted) {
         if (first)
             all = wp_copy_count(copy, WP_SOURCE_ALL, WP_COPY_WAITING) +
                   wp_copy_count(copy, WP_SOURCE_ALL, WP_COPY_DEAD) +
@@ -90,6 +92,7 @@ static void move(wp_copy *copy, bool bar)
     }
     if (bar)
         draw(copy, all, true);
+    return !more;
 }
 
 /* Say what stays; whether anything does. */
@@ -200,9 +203,9 @@ int cli_copy(cli *c)
         cli_check(wp_copy_look(copy, &err), &err);
         print(c, copy);
     } else {
-        move(copy, isatty(STDERR_FILENO) && !c->json);
+        const bool ended = move(copy, isatty(STDERR_FILENO) && !c->json);
         print_sums(c, copy);
-        if (interrupted) {
+        if (!ended) {
             (void)fputs("waypost: interrupted; the same call goes on\n", stderr);
             code = CLI_FAILED;
         } else if (tell_what_stays(copy, dead)) {

@@ -815,13 +815,14 @@ static void skips_what_cannot_be_remembered(pair *p)
         id = ib_claim_one(p->from, 1, 60000);
         assert_int_equal(ib_ack(p->from, 1, &id, 1), 1);
     }
-    (void)exec_at(p, p->from,
-                  "UPDATE infra_inbox SET topic = hex(zeroblob(200)) WHERE message_id = '1'");
+    (void)exec_at(
+        p, p->from,
+        "UPDATE infra_inbox SET correlation_id = hex(zeroblob(200)) WHERE message_id = '1'");
     copy = cb_copy(p);
     cb_run(copy);
     assert_int_equal(wp_copy_count(copy, WP_SOURCE_INBOX, WP_COPY_REMEMBERED), 2);
     assert_int_equal(wp_copy_refused_count(copy), 1);
-    assert_non_null(strstr(wp_copy_refused_at(copy, 0), "topic"));
+    assert_non_null(strstr(wp_copy_refused_at(copy, 0), "correlation"));
     wp_copy_free(copy);
     assert_int_equal(ib_check(p->to, NULL, "mq", "2"), WP_INBOX_DONE);
     ib_is_unknown(p->to, "mq", "1");
@@ -896,6 +897,41 @@ static void heeds_what_happens_meanwhile(pair *p)
                 fail_msg("kind %d, after %d: not known as done", kind, after);
         }
     assert_true(times >= 6 && times < messages);
+}
+
+/* A worker that held a message ends it when the keys behind it have been looked through. */
+static void end_behind(void *user)
+{
+    meanwhile *m = user;
+    wp_inbox_key *key = ib_key("mq", "behind");
+    wp_outbox_info *info = NULL;
+    if (!m->happened && wp_inbox_get(&info, m->p->to, key, NULL) == WP_OK) {
+        const wp_id id = ib_id(m->p->from, "mq", m->key);
+        m->happened = true;
+        assert_int_equal(ib_ack(m->p->from, 1, &id, 1), 1);
+    }
+    wp_outbox_info_free(info);
+    wp_inbox_key_free(key);
+}
+
+static void knows_what_is_done_meanwhile(pair *p)
+{
+    meanwhile m = {.p = p, .key = "before"};
+    wp_copy *copy;
+    wp_id id;
+    (void)ib_enqueue(p->from, NULL, "mq", "before", "t", "x");
+    (void)ib_claim_one(p->from, 1, 600000);
+    (void)ib_enqueue(p->from, NULL, "mq", "behind", "t", "x");
+    id = ib_claim_one(p->from, 2, 60000);
+    assert_int_equal(ib_ack(p->from, 2, &id, 1), 1);
+    copy = cb_copy(p);
+    wp__copy_do_between(copy, end_behind, &m);
+    cb_run(copy);
+    assert_true(m.happened);
+    assert_int_equal(wp_copy_count(copy, WP_SOURCE_INBOX, WP_COPY_REMEMBERED), 2);
+    assert_int_equal(wp_copy_count(copy, WP_SOURCE_INBOX, WP_COPY_HELD), 0);
+    wp_copy_free(copy);
+    assert_int_equal(ib_check(p->to, NULL, "mq", "before"), WP_INBOX_DONE);
 }
 
 /* ---- giving up ---------------------------------------------------------------------------- */
@@ -1199,6 +1235,18 @@ test_copy__from_a_file__larger_than_the_target_takes__stays_and_the_rest_moves(v
     cb_with_pair(state, FROM_FILE, refuses_large_ones);
 }
 
+/* proves: CLI-001 */
+static void test_copy__from_a_file__key_done_while_others_are_copied__is_known(void **state)
+{
+    cb_with_pair(state, FROM_FILE, knows_what_is_done_meanwhile);
+}
+
+/* proves: CLI-001 */
+static void test_copy__to_a_file__key_done_while_others_are_copied__is_known(void **state)
+{
+    cb_with_pair(state, TO_FILE, knows_what_is_done_meanwhile);
+}
+
 static void test_copy__from_a_file__key_that_cannot_be_remembered__is_told(void **state)
 {
     cb_with_pair(state, FROM_FILE, skips_what_cannot_be_remembered);
@@ -1273,6 +1321,8 @@ int main(void)
         BED_TEST(test_copy__from_a_file__target_refuses_single_ones__they_stay_and_the_rest_moves),
         BED_TEST(test_copy__from_a_file__larger_than_the_target_takes__stays_and_the_rest_moves),
         BED_TEST(test_copy__from_a_file__key_that_cannot_be_remembered__is_told),
+        BED_TEST(test_copy__from_a_file__key_done_while_others_are_copied__is_known),
+        BED_TEST(test_copy__to_a_file__key_done_while_others_are_copied__is_known),
         BED_TEST(test_copy__to_a_file__inbox_changes_meanwhile__each_is_done_once),
         BED_TEST(test_copy__from_a_file__inbox_changes_meanwhile__each_is_done_once),
         BED_TEST(test_copy__to_a_file__given_up_anywhere__each_is_somewhere_once),

@@ -11,7 +11,10 @@
 #include "base/text.h"
 #include "queue/dead.h"
 
-enum { PAGE = 500, AGAIN = 5 };
+enum { PAGE = 500, AGAIN = 5, ROUNDS = 10 };
+
+/* A key may be there later than it was done: a long transaction of an app's, hosts whose clocks differ. */
+#define LATE_US INT64_C(600000000)
 
 /* What is moved, in this order. */
 static const wp__queue *const moved[] = {&wp__outbox, &wp__timer, &wp__inbox};
@@ -244,8 +247,10 @@ static wp_status move_pauses(wp_copy *copy, wp_error **err)
 /* Of what a pass is about. */
 static int64_t moved_so_far(const wp_copy *copy)
 {
-    return copy->at < MOVED ? copy->counts[wp__queue_index(moved[copy->at])][WP_COPY_MOVED]
-                            : copy->jobs_moved;
+    if (copy->at == MEMORY)
+        return copy->counts[wp__queue_index(&wp__inbox)][WP_COPY_REMEMBERED];
+    return copy->at == JOBS ? copy->jobs_moved
+                            : copy->counts[wp__queue_index(moved[copy->at])][WP_COPY_MOVED];
 }
 
 static void start_pass(wp_copy *copy)
@@ -253,6 +258,25 @@ static void start_pass(wp_copy *copy)
     copy->place = (wp__copy_place){INT64_MIN, INT64_MIN, INT64_MIN};
     copy->before = moved_so_far(copy);
     copy->changed = false;
+}
+
+/* Keys that are done while others are looked through come in a further pass, which must find nothing new, and no message on
+ * its way when it begins. */
+static wp_status end_memory(bool *more, wp_copy *copy, wp_error **err)
+{
+    const bool all = copy->memory.quiet && moved_so_far(copy) == copy->before;
+    wp_status st = WP_OK;
+    *more = !all && copy->again < AGAIN;
+    if (!*more)
+        return WP_OK;
+    copy->again++;
+    if ((st = look_at_all(copy, err)) != WP_OK)
+        return st;
+    copy->memory.quiet = copy->counts[wp__queue_index(&wp__inbox)][WP_COPY_HELD] == 0;
+    if (copy->memory.newest > INT64_MIN + LATE_US)
+        copy->memory.since = copy->memory.newest - LATE_US;
+    start_pass(copy);
+    return WP_OK;
 }
 
 /* Nobody else moves between the two from now on. */
@@ -286,7 +310,10 @@ static wp_status begin(wp_copy *copy, wp_error **err)
     if (st == WP_OK && (st = look_at_all(copy, err)) == WP_OK) {
         copy->begun = true;
         copy->at = 0;
-        copy->again = 0;
+        copy->again = copy->rounds = 0;
+        copy->moving = false;
+        copy->memory.newest = copy->memory.since = INT64_MIN;
+        copy->memory.quiet = false;
         start_pass(copy);
     }
     return st;
@@ -369,21 +396,28 @@ static wp_status finish(wp_copy *copy, wp_error **err)
     return st;
 }
 
-/* What was moved may have made way for others. */
+/* A queue is gone through again for what changed meanwhile, and all are while something is moved, which may make way for
+ * others; but not for ever, where an app goes on storing in the source. */
 static void end_pass(wp_copy *copy)
 {
-    const bool moved_some = moved_so_far(copy) != copy->before;
-    copy->again = moved_some ? 0 : copy->again + 1;
-    if (moved_some || (copy->changed && copy->again < AGAIN)) { /* it tries them again */
+    copy->moving = copy->moving || moved_so_far(copy) != copy->before;
+    if (copy->changed && copy->again < AGAIN) {
+        copy->again++;
         forget_refused(copy, copy->at == JOBS ? a_job : moved[copy->at]->name);
     } else {
         copy->at++;
         copy->again = 0;
     }
+    if (copy->at == MEMORY && copy->moving && copy->rounds < ROUNDS) {
+        copy->at = 0;
+        copy->rounds++;
+        copy->moving = false;
+        forget_refused(copy, NULL); /* it tries them again */
+    }
     start_pass(copy);
 }
 
-/* The next page; where a pass through a queue moved something there may be more by now. */
+/* The next page. */
 wp_status wp_copy_step(int *more, wp_copy *copy, wp_error **err)
 {
     bool pages = false;
@@ -398,13 +432,11 @@ wp_status wp_copy_step(int *more, wp_copy *copy, wp_error **err)
             return st;
     }
     if (copy->at == MEMORY) {
-        if ((st = wp__copy_memory_page(&pages, copy, err)) != WP_OK || pages) {
-            copy->begun = copy->begun && st != WP_E_LEASE_LOST;
-            *more = 1;
-            return st;
-        }
-        *more = 0;
-        return finish(copy, err);
+        if ((st = wp__copy_memory_page(&pages, copy, err)) == WP_OK && !pages)
+            st = end_memory(&pages, copy, err);
+        copy->begun = copy->begun && st != WP_E_LEASE_LOST;
+        *more = st != WP_OK || pages;
+        return *more ? st : finish(copy, err);
     }
     st = copy->at == JOBS ? wp__copy_job_page(&pages, copy, err)
                           : wp__copy_page(&pages, copy, moved[copy->at], err);

@@ -265,8 +265,8 @@ wp_status wp__copy_read(wp__copy_rows *out, const wp__copy_end *end, const wp__q
 wp_status wp__copy_put(wp__copy_rows *rows, const wp__copy_end *end, const wp__queue *queue,
                        wp_error **err);
 /* What was done of the inbox: the next ones behind a number, or (`seqs`) these. */
-wp_status wp__copy_read_memory(wp__copy_rows *out, wp_store *store, int64_t after, int64_t limit,
-                               const wp__buf *seqs, wp_error **err);
+wp_status wp__copy_read_memory(wp__copy_rows *out, wp_store *store, int64_t after, int64_t since,
+                               int64_t limit, const wp__buf *seqs, wp_error **err);
 /* Store those whose keys are not known; `there` of each tells whether it was. */
 wp_status wp__copy_remember(wp__copy_rows *rows, const wp__copy_end *end, wp_error **err);
 /* Let them go: they are work, or dead letters, as ever. What is not held any more is left alone. */
@@ -305,6 +305,13 @@ struct wp_copy {
     int64_t before; /* MOVED of it when this pass began */
     bool changed;   /* something changed in this pass while it was moved */
     int again;      /* so many passes were for that alone */
+    bool moving;    /* something was moved in this round through all of them */
+    int rounds;
+    struct {
+        int64_t newest; /* when the last key was done that was looked at */
+        int64_t since;  /* this pass is about those that were done since then */
+        bool quiet;     /* nobody held an inbox message when it began */
+    } memory;
     wp__copy_place place;
     int64_t counts[WP__QUEUES][WP_COPY_KINDS];
     int64_t jobs;

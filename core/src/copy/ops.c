@@ -509,6 +509,7 @@ wp_status wp__copy_drop(bool *missed, const wp__copy_end *end, const wp__queue *
 typedef struct memory_op {
     wp_op base;
     int64_t after;
+    int64_t since;
     int64_t limit;
     const wp__buf *seqs; /* these, or NULL */
     wp__copy_rows *rows;
@@ -522,6 +523,7 @@ static wp_status memory_next(wp_op *op, wp_error **err)
     if (self->step++)
         return WP_OK;
     wp__op_set_int(op, WP__P_NUMBER, self->after);
+    wp__op_set_int(op, WP__P_SINCE, self->since);
     wp__op_set_int(op, WP__P_BATCH, self->limit);
     if (self->seqs)
         wp__op_set_textn(op, WP__P_SEQS, self->seqs->data, self->seqs->len);
@@ -541,12 +543,12 @@ static void memory_rewind(wp_op *op)
     wp__copy_rows_free(((memory_op *)op)->rows);
 }
 
-wp_status wp__copy_read_memory(wp__copy_rows *out, wp_store *store, int64_t after, int64_t limit,
-                               const wp__buf *seqs, wp_error **err)
+wp_status wp__copy_read_memory(wp__copy_rows *out, wp_store *store, int64_t after, int64_t since,
+                               int64_t limit, const wp__buf *seqs, wp_error **err)
 {
     static const wp__op_class cls = {
         .next = memory_next, .row = memory_row, .rewind = memory_rewind, .single = true};
-    memory_op op = {.after = after, .limit = limit, .seqs = seqs, .rows = out};
+    memory_op op = {.after = after, .since = since, .limit = limit, .seqs = seqs, .rows = out};
     wp_status st;
     wp__op_init(&op.base, &cls, store);
     st = wp__store_run(store, NULL, &op.base, err);
@@ -710,6 +712,7 @@ static wp_status put(wp__copy_rows *rows, const wp__copy_end *end, const wp__que
     wp_status st;
     wp__op_init(&op.base, &cls, end->store);
     op.base.queue = queue;
+    put_rewind(&op.base); /* a try before this one was rolled back: its numbers are others' */
     st = wp__store_run(end->store, NULL, &op.base, err);
     wp__op_fini(&op.base);
     return st;

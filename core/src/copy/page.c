@@ -462,17 +462,18 @@ static void take_back(fates *f, const wp__copy_item *item)
 static wp_status part(page *p, size_t *moved, wp__copy_sum sums[2], wp_error **err)
 {
     fates f = {.settle[HERE].as_read = p->queue == &wp__inbox ? &p->here : NULL};
-    wp_status st = WP_OK;
+    wp_status st;
     *moved = 0;
-    for (size_t i = 0; i < p->here.count && st == WP_OK; i++) {
+    for (size_t i = 0; i < p->here.count; i++) {
         wp__copy_item *item = &p->here.items[i];
-        if (was_finished(&f, item))
+        if (was_finished(&f, item)) {
+            item->refused = NULL; /* it is not told of */
             continue;
+        }
         if (!moves(item) && !item->refused) /* it was stored, and is gone there */
             item->refused = not_given_back;
         if (item->refused) {
             take_back(&f, item);
-            st = wp__copy_note_refused(p->copy, p->queue, &item->id, item->refused, err);
         } else if (item->there) {
             wp__copy_seqs_add(&f.settle[HERE], item->seq);
             wp__copy_seqs_add(&f.let_go[THERE], item->there);
@@ -481,8 +482,11 @@ static wp_status part(page *p, size_t *moved, wp__copy_sum sums[2], wp_error **e
             (*moved)++;
         }
     }
-    if (st == WP_OK)
-        st = meet(p, &f, err);
+    st = meet(p, &f, err);
+    for (size_t i = 0; i < p->here.count && st == WP_OK && !p->missed; i++)
+        if (p->here.items[i].refused) /* now, since a page that failed is tried again */
+            st = wp__copy_note_refused(p->copy, p->queue, &p->here.items[i].id,
+                                       p->here.items[i].refused, err);
     fates_free(&f);
     return st;
 }
