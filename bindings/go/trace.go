@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"sync/atomic"
 )
 
 // Trace is a trace context as W3C writes it: a message carries that of whoever enqueued it to its handler.
@@ -20,8 +21,11 @@ type traceKey struct{}
 // carried is what a context has: by WithTrace, or of the message that its handler was called with.
 type carried struct {
 	Trace
-	delivered bool
+	outer context.Context // the worker's, if it is of a message
 }
+
+// asksTraces: some store has WithTraces.
+var asksTraces atomic.Bool
 
 // WithTrace gives a context whose enqueues have this trace context in their messages' headers, unless
 // those have a traceparent. A Parent that is not as W3C says makes them ErrArgument.
@@ -66,23 +70,27 @@ func (t Trace) Child() Trace {
 func WithTraces(of func(context.Context) Trace) Option {
 	return func(s *settings) error {
 		s.traces = of
+		if of != nil {
+			asksTraces.Store(true)
+		}
 		return s.only(forStore, "WithTraces")
 	}
 }
 
 // traced is a context with the delivery's trace, none if it has none: the worker's own is not its cause.
 func (d *Delivery) traced(ctx context.Context) context.Context {
-	if of := (carried{d.Received.trace, true}); of != carriedBy(ctx) && (of.Trace != Trace{} || TraceOf(ctx) != Trace{}) {
-		return context.WithValue(ctx, traceKey{}, of)
+	if d.Received.trace == (Trace{}) && TraceOf(ctx) == (Trace{}) && !asksTraces.Load() {
+		return ctx
 	}
-	return ctx
+	return context.WithValue(ctx, traceKey{}, carried{d.Received.trace, ctx})
 }
 
-// trace is that of a context for an enqueue.
+// trace is that of a context for an enqueue. What was going on when the worker was started is not its cause.
 func (s *Store) trace(ctx context.Context) Trace {
 	of := carriedBy(ctx)
-	if s.traces != nil && (of.delivered || of.Parent == "") {
-		if trace := s.traces(ctx); trace.Parent != "" {
+	if s.traces != nil && (of.outer != nil || of.Parent == "") {
+		trace := s.traces(ctx)
+		if trace.Parent != "" && (of.outer == nil || trace.Parent != s.traces(of.outer).Parent) {
 			return trace
 		}
 	}

@@ -79,8 +79,14 @@ func TestSpanOfAHandlerIsTheParentOfWhatItEnqueues(t *testing.T) {
 	}))
 	given := waypost.Trace{Parent: strings.Replace(traceparent, "4bf", "abc", 1)}
 	_ = must(store.Outbox().Enqueue(waypost.WithTrace(ctx, given), nil, message("t", "x")))
-	b.drain(w)
-	equal(t, seen, map[string]waypost.Trace{"plain": given, "in a span": span,
+	_ = must(store.Outbox().Enqueue(ctx, nil, message("none", "x")))
+	_ = must(0, w.Handle("none", func(hctx context.Context, d delivery) error {
+		_, err := store.Outbox().Enqueue(hctx, nil, message("next", "of none"))
+		return err
+	}))
+	startup := waypost.Trace{Parent: strings.Replace(traceparent, "4bf", "def", 1)}
+	_ = must(w.Drain(context.WithValue(ctx, spanKey{}, startup)))
+	equal(t, seen, map[string]waypost.Trace{"plain": given, "in a span": span, "of none": {},
 		"as was said": {Parent: traceparent}})
 }
 

@@ -94,6 +94,12 @@ wp_status wp__conn_run_all(wp_conn *conn, wp_op *const *ops, size_t count, wp_er
     return st;
 }
 
+/* Whether it makes a difference that its first try was lost with the connection. */
+static bool minds_a_lost_try(const wp_op *op)
+{
+    return op->asks || (op->cls->writes && op->cls->single && !op->cls->checks);
+}
+
 wp_status wp__store_run(wp_store *store, wp_conn *conn, wp_op *op, wp_error **err)
 {
     int64_t give_up;
@@ -103,7 +109,7 @@ wp_status wp__store_run(wp_store *store, wp_conn *conn, wp_op *op, wp_error **er
     for (int attempt = 0;; attempt++) {
         wp_conn *pooled = NULL;
         wp_error *cause = NULL;
-        wp_status st = wp__pool_take(&pooled, store, &cause);
+        wp_status st = wp__pool_take(&pooled, store, attempt > 0 || minds_a_lost_try(op), &cause);
         bool again = false;
         if (st == WP_OK) {
             st = wp__conn_run(pooled, op, &cause);

@@ -21,8 +21,9 @@ typedef struct wp__driver {
     /* A connection to the store's database. */
     wp_status (*connect)(wp_conn **out, wp_store *store, wp__open how, wp_error **err);
     void (*close)(wp_conn *conn);
-    /* Before an idle connection is used again: whether it still stands. NULL: always. */
-    bool (*alive)(wp_conn *conn);
+    /* Before an idle connection is used again: whether it still stands. NULL: always. Without `ask` one that answered a
+     * moment ago may be taken to. */
+    bool (*alive)(wp_conn *conn, bool ask);
     /* Whether the file that it is on is not the one of that name any more. Cheap: asked before each use,
      * also of connections that are not idle. NULL: there is no file. */
     bool (*gone)(wp_conn *conn);

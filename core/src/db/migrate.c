@@ -237,11 +237,12 @@ static wp_status make_routines(wp_conn *conn, wp_error **err)
     return st;
 }
 
-static wp_status apply(wp_conn *conn, const wp__sql_source *migration, bool last, wp_error **err)
+static wp_status apply(wp_conn *conn, const wp__sql_source *migration, bool routines,
+                       wp_error **err)
 {
     journal_op op = {.name = migration->name, .number = number_of(migration)};
     wp_status st = run_script(conn, migration, err);
-    if (st == WP_OK && last)
+    if (st == WP_OK && routines)
         st = make_routines(conn, err);
     if (st == WP_OK)
         st = run(conn, &op, &record_class, err);
@@ -253,8 +254,11 @@ static wp_status apply(wp_conn *conn, const wp__sql_source *migration, bool last
 static wp_status deploy_in_transaction(wp_conn *conn, wp_error **err)
 {
     journal_op create = {0};
+    /* Once. Where each migration stands by itself with the first, before it is noted: one that is cut off leaves no version
+     * with procedures that its migrations do not have. They are looked into when they are called. */
+    const bool at_once = wp__store_engine(conn->store)->one_by_one;
     applied_set applied = 0;
-    bool found = false;
+    bool found = false, first = true;
     wp_status st;
     if ((st = run(conn, &create, &create_class, err)) != WP_OK ||
         (st = read_journal(&found, &applied, conn, err)) != WP_OK)
@@ -263,7 +267,8 @@ static wp_status deploy_in_transaction(wp_conn *conn, wp_error **err)
          migration = next) {
         applied |= UINT64_C(1) << number_of(migration);
         next = missing(conn, applied);
-        st = apply(conn, migration, !next, err);
+        st = apply(conn, migration, at_once ? first : !next, err);
+        first = false;
         if (st == WP_OK)
             WP__LOG(wp__store_log(conn->store), WP_LOG_INFO, "schema migrated",
                     WP__F_TEXT("StoreId", wp_store_id(conn->store)),

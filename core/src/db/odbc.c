@@ -436,12 +436,11 @@ static wp_status odbc_script(wp_conn *conn, const char *text, wp_error **err)
 
 /* ---- the rest ----------------------------------------------------------------------------- */
 
-/* Drivers notice a lost connection only when they use it. One that was lost just now is noticed by the next
- * statement, which is then run on another one. */
-static bool odbc_alive(wp_conn *conn)
+/* Drivers notice a lost connection only when they use it. */
+static bool odbc_alive(wp_conn *conn, bool ask)
 {
     odbc_conn *self = self_of(conn);
-    const bool fresh = wp__real_mono_us() - self->used_us < PING_AFTER_US;
+    const bool fresh = !ask && wp__real_mono_us() - self->used_us < PING_AFTER_US;
     if (self->kind->dead_asks)
         return fresh || !is_dead(self);
     return !is_dead(self) && (fresh || command(self, "SELECT 1", "ping", false, NULL) == WP_OK);

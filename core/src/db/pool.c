@@ -25,7 +25,7 @@ void wp__pool_destroy(wp__pool *pool)
     wp__mutex_destroy(&pool->mutex);
 }
 
-wp_status wp__pool_take(wp_conn **out, wp_store *store, wp_error **err)
+wp_status wp__pool_take(wp_conn **out, wp_store *store, bool ask, wp_error **err)
 {
     wp__pool *pool = wp__store_pool(store);
     wp_conn *conn;
@@ -39,7 +39,8 @@ wp_status wp__pool_take(wp_conn **out, wp_store *store, wp_error **err)
     else
         pool->open++;
     wp__mutex_unlock(&pool->mutex);
-    if (conn && (!wp__conn_is_sound(conn) || (conn->driver->alive && !conn->driver->alive(conn)))) {
+    if (conn &&
+        (!wp__conn_is_sound(conn) || (conn->driver->alive && !conn->driver->alive(conn, ask)))) {
         wp__conn_close(conn);
         conn = NULL;
     }

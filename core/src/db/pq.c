@@ -398,9 +398,10 @@ static int pq_descriptor(wp_conn *conn)
 /* ---- the rest ----------------------------------------------------------------------------- */
 
 /* An idle connection has nothing to read, unless the server has closed it. */
-static bool pq_alive(wp_conn *conn)
+static bool pq_alive(wp_conn *conn, bool ask)
 {
     pq_conn *self = self_of(conn);
+    (void)ask;
     if (PQstatus(self->pg) == CONNECTION_BAD)
         return false;
     return !wp__socket_wait(PQsocket(self->pg), WP__SOCKET_READ, 0) ||

@@ -60,8 +60,8 @@ wp_status wp__store_probes(void **out, wp_store *store,
                            void (*destroy)(void *probes), wp_error **err);
 
 /* Take a connection, opening one if fewer than `store.pool_size` are out, else waiting for one; and
- * give it back. */
-wp_status wp__pool_take(wp_conn **out, wp_store *store, wp_error **err);
+ * give it back. `ask`: what runs on it is not run again if it turns out to be lost, so it is asked before. */
+wp_status wp__pool_take(wp_conn **out, wp_store *store, bool ask, wp_error **err);
 void wp__pool_give(wp_store *store, wp_conn *conn);
 /* A connection of the caller's own, outside the pool; wp__conn_close() it. */
 wp_status wp__store_connect(wp_conn **out, wp_store *store, wp__open how, wp_error **err);

@@ -285,6 +285,8 @@ static wp_status run_request(wp_lease_info **out, size_t *count, wp_store *store
     op.fence = request->fence;
     op.limit = request->limit;
     op.duration_us = duration_ms * 1000;
+    op.base.asks =
+        request->verb == WP__LEASE_RELEASE; /* what a lost try leaves undone is taken for done */
     st = wp__store_run(store, conn, &op.base, err);
     if (st == WP_OK && out)
         st = wp__lease_info_copy(out, &op.info, err);

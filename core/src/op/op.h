@@ -70,6 +70,7 @@ struct wp_op {
     bool pending; /* next() set up a statement */
     bool guarded; /* statements must be in a transaction */
     bool unsure;  /* an earlier try may have been committed */
+    bool asks;    /* not to be begun on a connection that may be lost */
     wp_paramstyle style;
     wp__sql_id statement;
     size_t columns; /* per row of the current statement */

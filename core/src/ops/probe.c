@@ -102,7 +102,7 @@ static wp_status look(wp__probe *probe, wp_error **err)
 static wp_status verify(wp__probe *probe, wp_error **err)
 {
     wp_conn *conn = NULL;
-    wp_status st = wp__pool_take(&conn, probe->store, err);
+    wp_status st = wp__pool_take(&conn, probe->store, true, err);
     if (st != WP_OK)
         return st;
     st = wp__migrate_verify(&probe->found.schema, conn, err);
