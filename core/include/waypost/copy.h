@@ -62,11 +62,12 @@ WP_API wp_status wp_copy_cancel(int64_t *let_go, wp_copy *copy, wp_error **err);
 
 /** What is counted. */
 typedef enum wp_copy_kind {
-    WP_COPY_MOVED = 0,     /**< by this wp_copy, dead ones too */
-    WP_COPY_WAITING = 1,   /**< unfinished, can be moved */
-    WP_COPY_DEAD = 2,      /**< dead letters, can be moved; of runs, those that have a job */
-    WP_COPY_HELD = 3,      /**< a worker holds it, or a move to or from another store */
-    WP_COPY_JOINED = 4,    /**< belongs to a join that is not over, or waits for one */
+    WP_COPY_MOVED = 0,   /**< by this wp_copy, dead ones too */
+    WP_COPY_WAITING = 1, /**< unfinished, can be moved */
+    WP_COPY_DEAD = 2,    /**< dead letters, can be moved; of runs, those that have a job */
+    WP_COPY_HELD = 3,    /**< a worker holds it, or a move to or from another store */
+    WP_COPY_JOINED =
+        4, /**< belongs to a join that is not over, or waits for one; not one that is attached while it moves */
     WP_COPY_NOT_MOVED = 5, /**< of a queue that is not moved: none by now */
     WP_COPY_REMEMBERED =
         6, /**< of the inbox: keys that were done, and are known in the target now */
