@@ -338,13 +338,13 @@ typedef struct wp__copy_batch {
     bool differs;         /* what is in the target is not what was stored there */
     bool missed;          /* something changed meanwhile: look again */
 } wp__copy_batch;
-void wp__copy_batch_clear(wp__copy_batch *batch);
+void wp__copy_batch_clear(wp__copy_batch *p);
 /* Find what is `here` among what is `there`. */
-void wp__copy_batch_match(wp__copy_batch *batch);
+void wp__copy_batch_match(wp__copy_batch *p);
 /* Store what is `here` and not there. */
-wp_status wp__copy_batch_store(wp__copy_batch *batch, wp_error **err);
+wp_status wp__copy_batch_store(wp__copy_batch *p, wp_error **err);
 /* Read back what is in the target, and compare it. */
-wp_status wp__copy_batch_verify(wp__copy_batch *batch, wp_error **err);
+wp_status wp__copy_batch_verify(wp__copy_batch *p, wp_error **err);
 
 /* After each transaction that changes something: whether the test wants to see what comes of it. */
 wp_status wp__copy_committed(wp_copy *copy, wp_status st, wp_error **err);
