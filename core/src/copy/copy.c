@@ -247,10 +247,10 @@ static wp_status move_pauses(wp_copy *copy, wp_error **err)
 /* Of what a pass is about. */
 static int64_t moved_so_far(const wp_copy *copy)
 {
-    if (copy->at == MEMORY)
-        return copy->counts[wp__queue_index(&wp__inbox)][WP_COPY_REMEMBERED];
+    if (copy->at < MOVED)
+        return copy->counts[wp__queue_index(moved[copy->at])][WP_COPY_MOVED];
     return copy->at == JOBS ? copy->jobs_moved
-                            : copy->counts[wp__queue_index(moved[copy->at])][WP_COPY_MOVED];
+                            : copy->counts[wp__queue_index(&wp__inbox)][WP_COPY_REMEMBERED];
 }
 
 static void start_pass(wp_copy *copy)
@@ -403,7 +403,7 @@ static void end_pass(wp_copy *copy)
     copy->moving = copy->moving || moved_so_far(copy) != copy->before;
     if (copy->changed && copy->again < AGAIN) {
         copy->again++;
-        forget_refused(copy, copy->at == JOBS ? a_job : moved[copy->at]->name);
+        forget_refused(copy, copy->at < MOVED ? moved[copy->at]->name : a_job);
     } else {
         copy->at++;
         copy->again = 0;
