@@ -1,2 +1,2 @@
 -- copy_job_forget: it is not on its way any more.
-DELETE FROM {copy_job} WHERE job = :number AND peer = :owner
+DELETE FROM {copy_job} WHERE job = :number AND id = :id AND peer = :owner

@@ -949,6 +949,9 @@ static void knows_what_is_done_meanwhile(pair *p)
     (void)ib_enqueue(p->from, NULL, "mq", "behind", "t", "x");
     id = ib_claim_one(p->from, 2, 60000);
     assert_int_equal(ib_ack(p->from, 2, &id, 1), 1);
+    if (is_engine(p->from, "sqlite")) /* by a clock that was ahead */
+        (void)exec_at(p, p->from,
+                      "UPDATE infra_inbox_finished SET finished_at = finished_at + 86400000000");
     copy = cb_copy(p);
     wp__copy_do_between(copy, end_behind, &m);
     cb_run(copy);

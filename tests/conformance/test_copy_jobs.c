@@ -444,6 +444,46 @@ static void gives_up_anywhere(pair *p)
     assert_true(whole || p->b->engine->again);
 }
 
+static wp_status move_until(pair *p, int after)
+{
+    wp_copy *copy = cb_copy(p);
+    wp_status st = WP_OK;
+    wp__copy_stop_after(copy, after);
+    for (int more = 1; more && st == WP_OK;)
+        st = wp_copy_step(&more, copy, WPT_ERR);
+    assert_true(st == WP_OK || st == WP_E_STOPPED);
+    wp_copy_free(copy);
+    return st;
+}
+
+/* There, part of the way back, and given up: what came whole is not given up for what came back in part. */
+static void gives_up_the_way_back(pair *p)
+{
+    pair back = {.b = p->b, .from = p->to, .to = p->from};
+    if (p->b->engine->again)
+        return;
+    for (int n = 0; n < 12; n++) {
+        char log[LOG] = "";
+        const int64_t first = prepare(p, n);
+        int64_t let_go = -1;
+        wp_copy *copy;
+        (void)move_until(p, n / 4 + 3);
+        (void)move_until(&back, n % 4);
+        copy = cb_copy(p);
+        WPT_OK(wp_copy_cancel(NULL, copy, WPT_ERR));
+        WPT_OK(wp_copy_cancel(&let_go, copy, WPT_ERR));
+        assert_int_equal(let_go, 0);
+        wp_copy_free(copy);
+        for (int i = 0; i < 4; i++) {
+            work_on_both(log, p);
+            pass_minute(p);
+        }
+        work_on_both(log, p);
+        check(p, log, n, first);
+        clean(p, n);
+    }
+}
+
 /* ---- what happens meanwhile --------------------------------------------------------------- */
 
 typedef enum event {
@@ -566,6 +606,33 @@ static bool heeds(pair *p, event what, int after)
     wp_copy_free(copy);
     WPT_OK(wp_job_delete(NULL, p->to, m.name, WPT_ERR));
     return m.happened;
+}
+
+/* A run that was cancelled when the move had died is not run in the target. */
+static void heeds_cancels_when_it_has_died(pair *p)
+{
+    int cancelled = 0;
+    for (int after = 0; after < 6; after++) {
+        char name[32], log[LOG] = "", part[40];
+        const int64_t first = minute_of(p) + 1;
+        int yes = 0;
+        wp_id run;
+        (void)snprintf(name, sizeof name, "died-%d", after);
+        put(p->from, minutely(name, "a"));
+        pass_minute(p);
+        WPT_OK(wp_job_schedule_due(NULL, p->from, WPT_ERR));
+        run = waiting_run(p->from, name);
+        (void)move_until(p, after);
+        if (wp_job_run_cancel(&yes, p->from, &run, NULL) != WP_OK)
+            yes = 0; /* it is not there any more */
+        cancelled += yes;
+        (void)cb_move(p);
+        work_on_both(log, p);
+        (void)snprintf(part, sizeof part, "a@%" PRId64 ",", first);
+        assert_int_equal(times(log, part), yes ? 0 : 1);
+        WPT_OK(wp_job_delete(NULL, p->to, name, WPT_ERR));
+    }
+    assert_true(cancelled >= 2);
 }
 
 static void heeds_what_happens_meanwhile(pair *p)
@@ -751,6 +818,8 @@ BOTH_WAYS(name_that_the_target_has__stays, leaves_known_names)
 BOTH_WAYS(without_dead_letters__they_stay, leaves_dead_runs_if_told)
 BOTH_WAYS(deleted_in_the_target__is_the_sources_again, is_deleted_in_the_target)
 BOTH_WAYS(once__is_not_replaced_meanwhile, keeps_one_time_jobs)
+BOTH_WAYS(way_back_is_given_up__each_is_run_once, gives_up_the_way_back)
+BOTH_WAYS(cancelled_when_it_has_died__is_not_run, heeds_cancels_when_it_has_died)
 
 /* proves: CLI-001 */
 static void test_copy_job__to_a_file__triggered_by_an_app_that_commits_late__runs(void **state)
@@ -766,6 +835,8 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         BOTH_TESTS(hostile_and_disabled__arrive_as_they_were),
         BOTH_TESTS(one_that_runs__stays_and_is_moved_later),
+        BOTH_TESTS(way_back_is_given_up__each_is_run_once),
+        BOTH_TESTS(cancelled_when_it_has_died__is_not_run),
         BOTH_TESTS(name_that_the_target_has__stays),
         BOTH_TESTS(without_dead_letters__they_stay),
         BOTH_TESTS(the_process_dies_anywhere__each_is_run_once),

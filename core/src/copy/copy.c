@@ -8,7 +8,9 @@
 #include <waypost/lease.h>
 #include <waypost/pause.h>
 
+#include "base/clock.h"
 #include "base/text.h"
+#include "job/job.h"
 #include "queue/dead.h"
 
 enum { PAGE = 500, AGAIN = 5, ROUNDS = 10 };
@@ -258,6 +260,8 @@ static void start_pass(wp_copy *copy)
     copy->place = (wp__copy_place){INT64_MIN, INT64_MIN, INT64_MIN};
     copy->before = moved_so_far(copy);
     copy->changed = false;
+    if (copy->at == MEMORY)
+        copy->memory.began = wp_clock_utc_us(wp__store_clock(copy->source.store));
 }
 
 /* Keys that are done while others are looked through come in a further pass, which must find nothing new, and no message on
@@ -273,8 +277,10 @@ static wp_status end_memory(bool *more, wp_copy *copy, wp_error **err)
     if ((st = look_at_all(copy, err)) != WP_OK)
         return st;
     copy->memory.quiet = copy->counts[wp__queue_index(&wp__inbox)][WP_COPY_HELD] == 0;
-    if (copy->memory.newest > INT64_MIN + LATE_US)
-        copy->memory.since = copy->memory.newest - LATE_US;
+    if (copy->memory.newest > INT64_MIN + LATE_US) /* one may be from a clock that was ahead */
+        copy->memory.since =
+            (copy->memory.newest < copy->memory.began ? copy->memory.newest : copy->memory.began) -
+            LATE_US;
     start_pass(copy);
     return WP_OK;
 }
@@ -307,6 +313,8 @@ static wp_status begin(wp_copy *copy, wp_error **err)
         st = wp__queue_reap(NULL, copy->source.store, moved[i], err);
     if (st == WP_OK)
         st = wp__queue_reap(NULL, copy->source.store, &wp__job_run, err);
+    if (st == WP_OK) /* what the target does not see any more, as `fired_at` stays here */
+        st = wp__job_go_on(copy->source.store, err);
     if (st == WP_OK && (st = look_at_all(copy, err)) == WP_OK) {
         copy->begun = true;
         copy->at = 0;

@@ -309,6 +309,7 @@ struct wp_copy {
     int rounds;
     struct {
         int64_t newest; /* when the last key was done that was looked at */
+        int64_t began;  /* when this pass began, by this host's clock */
         int64_t since;  /* this pass is about those that were done since then */
         bool quiet;     /* nobody held an inbox message when it began */
     } memory;

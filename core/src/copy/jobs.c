@@ -125,13 +125,21 @@ static wp_status take_back(moving *m, wp_error **err)
     return here->state == WP__COPY_JOB_GONE ? forget(m, err) : let_go(m, HERE, false, err);
 }
 
-/* It stays. */
+/* It stays. It may have been deleted since it was looked at, and some of its runs may be there by now. */
 static wp_status refuse(moving *m, const char *why, wp_error **err)
 {
-    wp_status st = wp__copy_note_job(m->copy, m->jobs[HERE]->name, why, err);
-    if (st == WP_OK)
-        st = look(m, err); /* some of its runs may be there by now */
-    return st == WP_OK ? take_back(m, err) : st;
+    const wp__copy_job *was = m->jobs[HERE], *is;
+    wp__copy_jobs now = {0};
+    wp_status st = wp__copy_note_job(m->copy, was->name, why, err);
+    if (st == WP_OK && (st = wp__copy_job_list(&now, &m->copy->source, err)) == WP_OK &&
+        (st = look(m, err)) == WP_OK) {
+        is = find(&now, &was->id);
+        m->jobs[HERE] = is ? is : was;
+        st = take_back(m, err);
+        m->jobs[HERE] = was;
+    }
+    wp__copy_jobs_free(&now);
+    return st;
 }
 
 /* It is not as it was: it is as ever for now, and tried again. */
@@ -179,10 +187,10 @@ static wp_status store_job(int64_t *there, readings *r, moving *m, wp_error **er
     const char *fault;
     wp_status st = read_one(r, m, HERE, m->jobs[HERE]->seq, err);
     *there = m->jobs[THERE] ? m->jobs[THERE]->seq : 0;
+    if (st == WP_OK && !r->rows[HERE].count)
+        return set_why(r, "it was deleted meanwhile", err);
     if (st != WP_OK || *there)
         return st;
-    if (!r->rows[HERE].count)
-        return set_why(r, "it was deleted meanwhile", err);
     row = &r->rows[HERE].items[0];
     fault = wp__copy_row_fault(row);
     if (fault || (fault = wp__copy_too_large(&m->copy->target, row)))
@@ -335,6 +343,8 @@ static wp_status resolve(moving *m, wp_error **err)
     wp_status st;
     if ((here->arrived && there && !there->arrived) || here->state == WP__COPY_JOB_GONE)
         return take_back(m, err);
+    if (here->arrived && !there) /* it came from there, whole: it is this store's, and taken anew */
+        return let_go(m, HERE, false, err);
     if (here->state == WP__COPY_JOB_CHANGED)
         return try_later(m, "it was changed while it was moved", err);
     if (there && there->state == WP__COPY_JOB_GONE)

@@ -190,7 +190,7 @@ static wp_status run(bool *missed, job_op *op, const wp__copy_end *end, const wp
                      wp_error **err)
 {
     static const wp__op_class cls = {
-        .next = job_next, .row = job_row, .rewind = job_rewind, .writes = true};
+        .next = job_next, .row = job_row, .rewind = job_rewind, .writes = true, .races = true};
     wp_error *cause = NULL;
     wp_status st;
     op->end = end;

@@ -72,6 +72,8 @@ void wp__job_overrides_check(wp_store *store);
  * will be more to do, INT64_MAX: never. */
 wp_status wp__job_tick(size_t *made, int64_t *next_us, wp_store *store, wp_conn *conn,
                        wp_error **err);
+/* Jobs that were dealt with in the future, by a clock that was ahead, go on from now, as a tick does first. */
+wp_status wp__job_go_on(wp_store *store, wp_error **err);
 /* In how long the first job is due, less than 0: it has been for so long, INT64_MAX: none is; and whether
  * jobs were dealt with in the future. */
 wp_status wp__job_when_due(int64_t *in_us, bool *ahead, wp_store *store, wp_conn *conn,

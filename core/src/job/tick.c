@@ -10,7 +10,7 @@
 #include "job/job.h"
 #include "queue/queue.h"
 
-enum { PAGE = 100, RUNS_MAX = 1000, WAIT_MAX = 1000, STUCK_US = 1000000 };
+enum { PAGE = 100, PAGES_AHEAD = 100, RUNS_MAX = 1000, WAIT_MAX = 1000, STUCK_US = 1000000 };
 
 /* What is to be done for a job. */
 typedef struct plan {
@@ -495,6 +495,19 @@ static wp_status page(size_t *made, ticking *t, bool ahead, wp_store *store, wp_
     }
     wp__op_fini(&due->base);
     free(due);
+    return st;
+}
+
+wp_status wp__job_go_on(wp_store *store, wp_error **err)
+{
+    ticking t = {.after_us = INT64_MIN, .after_seq = -1};
+    int64_t next_us = 0;
+    size_t made = 0;
+    bool ahead = false;
+    wp_status st = wp__job_when_due(&next_us, &ahead, store, NULL, err);
+    for (int pages = 0; st == WP_OK && ahead && pages < PAGES_AHEAD; pages++)
+        if ((st = page(&made, &t, true, store, NULL, err)) == WP_OK)
+            st = wp__job_when_due(&next_us, &ahead, store, NULL, err);
     return st;
 }
 
