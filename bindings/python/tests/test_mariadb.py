@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import closing
 from typing import Any, Callable, Dict, Iterator
 
 import on_mariadb
@@ -11,6 +12,7 @@ from conftest import App
 from steps import INSERT, Rolled, check, steps
 
 import waypost
+from waypost import drivers
 
 aiomysql = pytest.importorskip("aiomysql")
 pymysql = pytest.importorskip("pymysql")
@@ -106,6 +108,21 @@ def test_aiomysql(app: App, rows: str, commit: bool) -> None:
 
     asyncio.run(run())
     assert app.orders() == app.outbox.stats().total.ready == app.store.inbox.stats().total.done == int(commit)
+
+
+# proves: BND-002
+@pytest.mark.parametrize("driver", ["pymysql", "mysqldb"])
+def test_an_error_behind_a_procedures_rows_is_sqlalchemys(app: App, driver: str) -> None:
+    with closing(app.connect()) as connection, closing(connection.cursor()) as cursor:
+        cursor.execute("CREATE PROCEDURE late() BEGIN SELECT 1; SIGNAL SQLSTATE '45000'; END")
+    with by_sqlalchemy(app, driver).connect() as connection:
+        with pytest.raises(sqlalchemy.exc.DBAPIError):
+            drivers.SqlAlchemy().execute(connection, "CALL late()", ())
+        connection.rollback()
+        assert not connection.invalidated
+        app.outbox.enqueue("a", "1", connection=connection)
+        connection.commit()
+    assert app.outbox.stats().total.ready == 1
 
 
 @pytest.mark.parametrize("commit", [True, False])

@@ -405,7 +405,7 @@ class SqlAlchemy(Driver):
         try:
             if not result.returns_rows:
                 return ()
-            return _results_behind(result, connection, sql) if connection.dialect.name == "mssql" else list(result)
+            return _results_behind(result, connection, sql) if _has_procedures(connection) else list(result)
         finally:
             result.close()
 
@@ -415,6 +415,11 @@ class SqlAlchemy(Driver):
         except ArgumentError:  # SQLAlchemy's adapter of an async driver
             return _asked_to_autocommit(connection)
         return driver.autocommits(below)
+
+
+def _has_procedures(connection: Any) -> bool:
+    """Whether the store's statements are calls of procedures, whose error may come behind their rows."""
+    return connection.dialect.name in ("mssql", "mysql", "mariadb")
 
 
 def _results_behind(result: Any, connection: Any, sql: str) -> Rows:
@@ -459,7 +464,7 @@ class SqlAlchemyAsync(AsyncDriver):
         return str(connection.dialect.paramstyle)
 
     async def execute(self, connection: Any, sql: str, parameters: Parameters) -> Rows:
-        if connection.dialect.name == "mssql":  # further results are read by the plain cursor
+        if _has_procedures(connection):  # further results are read by the plain cursor
             rows: Rows = await connection.run_sync(SqlAlchemy().execute, sql, parameters)
             return rows
         result = await connection.exec_driver_sql(sql, _for_sqlalchemy(connection, parameters))
