@@ -363,6 +363,19 @@ static void clean(pair *p, int64_t round)
     assert_int_equal(dead, 1);
 }
 
+/* The process dies after so many transactions, or comes to the end. */
+static wp_status move_until(pair *p, int after)
+{
+    wp_copy *copy = cb_copy(p);
+    wp_status st = WP_OK;
+    wp__copy_stop_after(copy, after);
+    for (int more = 1; more && st == WP_OK;)
+        st = wp_copy_step(&more, copy, WPT_ERR);
+    assert_true(st == WP_OK || st == WP_E_STOPPED);
+    wp_copy_free(copy);
+    return st;
+}
+
 /* The process dies after each transaction in turn; workers make and run in both stores what they can. */
 static void dies_anywhere(pair *p)
 {
@@ -370,15 +383,9 @@ static void dies_anywhere(pair *p)
     for (int64_t after = 0; !whole; after++) {
         char log[LOG] = "", name[32];
         const int64_t first = prepare(p, after);
-        wp_copy *copy = cb_copy(p);
-        wp_status st = WP_OK;
+        wp_copy *copy;
         assert_true(after < 40);
-        wp__copy_stop_after(copy, after);
-        for (int more = 1; more && st == WP_OK;)
-            st = wp_copy_step(&more, copy, WPT_ERR);
-        assert_true(st == WP_OK || st == WP_E_STOPPED);
-        whole = st == WP_OK;
-        wp_copy_free(copy);
+        whole = move_until(p, (int)after) == WP_OK;
         for (int i = 0; i < 3; i++) {
             work_on_both(log, p);
             pass_minute(p);
@@ -411,15 +418,10 @@ static void gives_up_anywhere(pair *p)
     for (int after = 0; !whole && after < most; after++) {
         char log[LOG] = "";
         const int64_t first = prepare(p, after);
-        wp_copy *copy = cb_copy(p);
-        wp_status st = WP_OK;
+        wp_copy *copy;
+        wp_status st;
         int64_t let_go = -1;
-        wp__copy_stop_after(copy, after);
-        for (int more = 1; more && st == WP_OK;)
-            st = wp_copy_step(&more, copy, WPT_ERR);
-        assert_true(st == WP_OK || st == WP_E_STOPPED);
-        whole = st == WP_OK;
-        wp_copy_free(copy);
+        whole = move_until(p, after) == WP_OK;
         copy = cb_copy(after % 3 ? p : &back);
         wp__copy_stop_after(copy, after % 2);
         st = wp_copy_cancel(NULL, copy, WPT_ERR);
@@ -442,18 +444,6 @@ static void gives_up_anywhere(pair *p)
         clean(p, after);
     }
     assert_true(whole || p->b->engine->again);
-}
-
-static wp_status move_until(pair *p, int after)
-{
-    wp_copy *copy = cb_copy(p);
-    wp_status st = WP_OK;
-    wp__copy_stop_after(copy, after);
-    for (int more = 1; more && st == WP_OK;)
-        st = wp_copy_step(&more, copy, WPT_ERR);
-    assert_true(st == WP_OK || st == WP_E_STOPPED);
-    wp_copy_free(copy);
-    return st;
 }
 
 /* There, part of the way back, and given up: what came whole is not given up for what came back in part. */
@@ -651,17 +641,12 @@ static void heeds_what_happens_meanwhile(pair *p)
 /* Deleted in the target before it is let go there: it is the source's again. */
 static void is_deleted_in_the_target(pair *p)
 {
-    wp_copy *copy = cb_copy(p);
+    wp_copy *copy;
     char log[LOG] = "";
-    wp_status st = WP_OK;
     put(p->from, minutely("a", "a"));
     pass_minute(p);
     WPT_OK(wp_job_schedule_due(NULL, p->from, WPT_ERR));
-    wp__copy_stop_after(copy, 2);
-    for (int more = 1; more && st == WP_OK;)
-        st = wp_copy_step(&more, copy, WPT_ERR);
-    WPT_STATUS(st, WP_E_STOPPED);
-    wp_copy_free(copy);
+    assert_int_equal(move_until(p, 2), WP_E_STOPPED);
     WPT_OK(wp_job_delete(NULL, p->to, "a", WPT_ERR));
     copy = cb_copy(p);
     cb_run(copy);

@@ -142,7 +142,7 @@ static wp_status refuse(moving *m, const char *why, wp_error **err)
     return st;
 }
 
-/* It is not as it was: it is as ever for now, and tried again. */
+/* It was changed while it was moved: it is given back, and the next pass moves it as it is then. */
 static wp_status try_later(moving *m, const char *why, wp_error **err)
 {
     m->copy->changed = true;
