@@ -54,6 +54,15 @@ typedef struct engine {
     /* SQL: counts everything that was created; the outbox tables called %Q (schema) and %Q (table); what
      * else there is beside orders and the schema %Q; the quoted name of the journal in schema %w. */
     const char *count_objects, *count_outbox, *count_others, *journal;
+    /* Where each deployment makes the procedures anew: the migration that does nothing else (0: none does), and
+     * what makes one of them an older one. */
+    int64_t remade_by;
+    const char *older;
+    /* The URL of a login that may call the procedures of a deployed schema and do nothing else; the same one until
+     * release(). NULL: the bed's is such a user already, or there are no users.
+     * @return whether the procedures reach the tables for it; it says so if not */
+    bool (*limit)(char *out, size_t size, const char *url);
+    const char *may_call; /* SQL: whether who asks may call the procedure called %s */
     /* Quirks. */
     bool made_first; /* the database must be made before the schema is deployed */
     bool due_stays;  /* what was due stays so if the clock is set back */

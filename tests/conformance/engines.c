@@ -499,7 +499,10 @@ static app *mssql_open(wp_store *store, bool patient)
     .number = odbc_number, .hides_transactions = true, .begin = "BEGIN TRANSACTION",               \
     .commit = "COMMIT TRANSACTION", .rollback = "ROLLBACK TRANSACTION",                            \
     .savepoint = "SAVE TRANSACTION s", .rollback_to = "ROLLBACK TRANSACTION s",                    \
-    .keep = wpt_mssql_keep,                                                                        \
+    .keep = wpt_mssql_keep, .remade_by = 10, .limit = wpt_mssql_limit,                             \
+    .older = "ALTER PROCEDURE infra.Outbox_Release @OwnerToken UNIQUEIDENTIFIER AS"                \
+             " THROW 50000, N'older', 1",                                                          \
+    .may_call = "SELECT HAS_PERMS_BY_NAME('infra.%s', 'OBJECT', 'EXECUTE')",                       \
     .orders = "IF OBJECT_ID('dbo.orders') IS NULL CREATE TABLE orders (n INTEGER)",                \
     .count_objects = "SELECT (SELECT count(*) FROM sys.tables) + (SELECT count(*) FROM "           \
                      "sys.procedures)",                                                            \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Conformance of the schema: deployed on demand, otherwise left alone, under any name. */
-#include "bed.h"
+#include "inbox_bed.h"
 
+#include <inttypes.h>
 #include <sqlite3.h>
 
 /* Open a store with the bed's names at a URL. */
@@ -272,6 +273,170 @@ static void test_open__bad_urls__are_configuration_errors(void **state)
     assert_null(store);
 }
 
+/* ---- SQL Server's procedures -------------------------------------------------------------- */
+
+static bool may_call(bed *b, const char *url, const char *procedure)
+{
+    char sql[200];
+    (void)snprintf(sql, sizeof sql, b->engine->may_call, procedure); /* NOLINT: the engine's */
+    return b->engine->number_at(url, sql) == 1;
+}
+
+/* What an older version left in the tables. */
+typedef struct legacy {
+    wp_id held, ready, timer, join;
+    int64_t claim_number, fence, rows[16];
+} legacy;
+
+static const char *const with_rows[] = {"Outbox",     "Outbox_Replayed", "Inbox",    "Timers",
+                                        "Jobs",       "JobRuns",         "\"Join\"", "JoinNext",
+                                        "JoinMember", "PausedTopic",     "Audit",    "Lease"};
+
+static void count_rows(bed *b, int64_t *rows)
+{
+    for (size_t i = 0; i < WPT_COUNT(with_rows); i++) {
+        char sql[100];
+        (void)snprintf(sql, sizeof sql, "SELECT COUNT(*) FROM infra.%s", with_rows[i]);
+        rows[i] = bed_number(b, sql);
+    }
+}
+
+static int64_t acquire(bed *b, const char *owner)
+{
+    wp_lease_info *info = NULL;
+    int64_t fence;
+    WPT_OK(wp_lease_acquire(&info, b->store, NULL, WP_LEASE_EXCLUSIVE, "l", owner, 60000, WPT_ERR));
+    fence = wp_lease_info_granted(info) ? wp_lease_info_fence(info) : 0;
+    wp_lease_info_free(info);
+    return fence;
+}
+
+static void fill_with_jobs(bed *b)
+{
+    wp_job *job = NULL;
+    wp_id run;
+    WPT_OK(wp_job_new(&job, "j", "t", "x", 1, WPT_ERR));
+    WPT_OK(wp_job_set_schedule(job, "@yearly", NULL, WPT_ERR));
+    WPT_OK(wp_job_put(b->store, job, WPT_ERR));
+    WPT_OK(wp_job_trigger(&run, b->store, "j", WPT_ERR));
+    wp_job_free(job);
+}
+
+/* A join of two, of which one is done; what comes after it is known. */
+static void fill_with_joins(bed *b, legacy *was)
+{
+    wp_join *join = NULL;
+    wp_message *next = wpt_message("next", "after");
+    size_t changed = 0;
+    WPT_OK(wp_join_new(&join, 2, WPT_ERR));
+    WPT_OK(wp_join_set_success(join, next, WPT_ERR));
+    WPT_OK(wp_join_start(&was->join, b->store, NULL, join, WPT_ERR));
+    WPT_OK(wp_join_attach(&changed, b->store, NULL, &was->join, &was->held, 1, WPT_ERR));
+    assert_int_equal(changed, 1);
+    wp_message_free(next);
+    wp_join_free(join);
+}
+
+static void fill(bed *b, legacy *was)
+{
+    wp_message *message = wpt_message("t", "later");
+    was->held = wpt_enqueue(b->store, "t", "held");
+    was->claim_number = wpt_claim_one(b->store, 1, &was->held, 60000);
+    was->ready = wpt_enqueue(b->store, "t", "ready");
+    WPT_OK(wp_timer_schedule(&was->timer, NULL, b->store, NULL, message, WPT_ERR));
+    (void)ib_enqueue(b->store, NULL, "s", "1", "t", "x");
+    (void)ib_check(b->store, NULL, "s", "2");
+    WPT_OK(wp_topic_pause(NULL, b->store, NULL, WP_SOURCE_OUTBOX, "p", "me", WPT_ERR));
+    fill_with_jobs(b);
+    fill_with_joins(b, was);
+    was->fence = acquire(b, "me");
+    count_rows(b, was->rows);
+    wp_message_free(message);
+}
+
+/* It is all there, and goes on where it was. */
+static void goes_on(bed *b, const legacy *was)
+{
+    const wp_id owner = wpt_owner(1);
+    wp_join_info *join = NULL;
+    wp_outbox_info *timer = NULL;
+    wp_pauses *pauses = NULL;
+    int64_t rows[WPT_COUNT(was->rows)] = {0};
+    size_t changed = 0;
+    count_rows(b, rows);
+    assert_memory_equal(rows, was->rows, sizeof rows);
+    WPT_OK(wp_outbox_ack(&changed, b->store, NULL, &owner, &was->held, &was->claim_number, 1, NULL,
+                         WPT_ERR));
+    assert_int_equal(changed, 1);
+    WPT_OK(wp_join_get(&join, b->store, &was->join, WPT_ERR));
+    assert_int_equal(wp_join_info_completed(join), 1);
+    (void)wpt_claim_one(b->store, 2, &was->ready, 1000);
+    WPT_OK(wp_timer_get(&timer, b->store, &was->timer, WPT_ERR));
+    assert_int_equal(ib_claimable(b->store), 1);
+    assert_int_equal(ib_check(b->store, NULL, "s", "2"), WP_INBOX_SEEN);
+    WPT_OK(wp_pauses_read(&pauses, b->store, WPT_ERR));
+    assert_int_equal(wp_pauses_count(pauses), 1);
+    assert_int_equal(acquire(b, "another"), 0);
+    WPT_OK(wp_lease_renew(NULL, b->store, NULL, WP_LEASE_EXCLUSIVE, "l", "me", was->fence, 60000,
+                          WPT_ERR));
+    wp_join_info_free(join);
+    wp_outbox_info_free(timer);
+    wp_pauses_free(pauses);
+}
+
+/* The schema before the migration that makes procedures anew: one of them is older. */
+/* proves: SDP-001, SDP-002, SDP-004 */
+static void test_deploy__over_older_procedures__rows_and_rights_stay(void **state)
+{
+    bed *b = *state;
+    const wp_id owner = wpt_owner(1);
+    legacy was = {0};
+    wp_store *store = NULL;
+    char url[300], note[80], named[20];
+    int64_t notes;
+    if (!b->engine->remade_by)
+        return;
+    fill(b, &was);
+    (void)b->engine->limit(url, sizeof url, b->url);
+    bed_exec(b, b->engine->older);
+    WPT_STATUS(wp_outbox_release(NULL, b->store, NULL, &owner, &was.held, NULL, 1, WPT_ERR),
+               WP_E_DB);
+    notes = bed_number(b, "SELECT COUNT(*) FROM infra.migration");
+    (void)snprintf(note, sizeof note, "DELETE FROM infra.migration WHERE number = %" PRId64,
+                   b->engine->remade_by);
+    bed_exec(b, note);
+    (void)snprintf(named, sizeof named, "migration %04" PRId64, b->engine->remade_by);
+    WPT_FAILS(open_at(&store, b, b->url, NULL, WPT_ERR), WP_E_SCHEMA, named);
+    assert_true(may_call(b, url, "Outbox_Release"));
+    WPT_OK(deploy_at(b, b->url, WPT_ERR));
+    assert_int_equal(bed_number(b, "SELECT COUNT(*) FROM infra.migration"), notes);
+    assert_true(may_call(b, url, "Outbox_Release"));
+    assert_true(may_call(b, url, "Outbox_Claim"));
+    WPT_OK(open_at(&store, b, b->url, NULL, WPT_ERR));
+    assert_int_equal(wpt_claimable(store), 1); /* which gives back what it claimed */
+    wp_store_close(store);
+    goes_on(b, &was);
+}
+
+/* proves: SDP-004 */
+static void test_rights__of_calling_procedures_alone__are_enough_for_an_app(void **state)
+{
+    bed *b = *state;
+    wp_store *store = NULL;
+    char url[300];
+    wp_id id;
+    if (!b->engine->limit)
+        return;
+    if (!b->engine->limit(url, sizeof url, b->url))
+        skip();
+    WPT_OK(open_at(&store, b, url, NULL, WPT_ERR));
+    id = wpt_enqueue(store, "t", "x");
+    (void)wpt_claim_one(store, 1, &id, 1000);
+    assert_int_equal(ib_enqueue(store, NULL, "s", "1", "t", "x"), WP_INBOX_NEW);
+    assert_int_equal(ib_claimable(store), 1);
+    wp_store_close(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +449,8 @@ int main(void)
         BED_TEST(test_names__two_in_one_database__share_nothing),
         BED_TEST(test_names__as_configured__are_what_the_tables_are_called),
         BED_TEST(test_open__bad_urls__are_configuration_errors),
+        BED_TEST(test_deploy__over_older_procedures__rows_and_rights_stay),
+        BED_TEST(test_rights__of_calling_procedures_alone__are_enough_for_an_app),
     };
     return bed_run(tests, WPT_COUNT(tests));
 }

@@ -2,6 +2,7 @@
 #include "wpt_mssql.h"
 
 #include <stdatomic.h>
+#include <strings.h>
 #include <unistd.h>
 
 static const char *server(void)
@@ -61,10 +62,10 @@ bool wpt_mssql_reads_json(void)
     return reads == 1;
 }
 
-/* Whether a batch is taken by the server. */
-static bool takes(const char *sql)
+/* Whether a batch is taken by the server that the string leads to. */
+static bool takes_at(const char *string, const char *sql)
 {
-    SQLHDBC dbc = wpt_odbc_connect(server());
+    SQLHDBC dbc = wpt_odbc_connect(string);
     SQLHSTMT statement = SQL_NULL_HSTMT;
     SQLRETURN rc;
     assert_int_equal(SQLAllocHandle(SQL_HANDLE_STMT, dbc, &statement), SQL_SUCCESS);
@@ -72,6 +73,11 @@ static bool takes(const char *sql)
     (void)SQLFreeHandle(SQL_HANDLE_STMT, statement);
     wpt_odbc_close(dbc);
     return SQL_SUCCEEDED(rc) || rc == SQL_NO_DATA;
+}
+
+static bool takes(const char *sql)
+{
+    return takes_at(server(), sql);
 }
 
 bool wpt_mssql_takes_levels(void)
@@ -157,10 +163,19 @@ static void drop(size_t i)
     made[i] = made[--made_count];
 }
 
+/* The login of limited users, in the databases that have one. */
+static char limited[32];
+
 static void drop_all(void)
 {
-    while (maker == (long)getpid() && made_count)
+    char sql[64];
+    if (maker != (long)getpid())
+        return;
+    while (made_count)
         drop(made_count - 1);
+    (void)snprintf(sql, sizeof sql, "DROP LOGIN %s", limited);
+    if (*limited)
+        WPT_AWAIT(takes(sql));
 }
 
 /* How many notes the journal has. */
@@ -264,4 +279,80 @@ void wpt_mssql_release(void)
 {
     for (size_t i = 0; i < made_count; i++)
         made[i].idle = true;
+}
+
+/* ---- a user with few rights --------------------------------------------------------------- */
+
+#define PASSWORD "Waypost-1"
+
+/* An ODBC connection string as another login; values have no semicolons in them. */
+static void as_limited(char *out, size_t size, const char *url)
+{
+    static const char *const whose[] = {"UID=", "PWD=", "User ID=", "User=", "Password="};
+    char items[256], *rest = items;
+    size_t used = (size_t)snprintf(out, size, "odbc:UID=%s;PWD=" PASSWORD, limited);
+    (void)snprintf(items, sizeof items, "%s", url + strlen("odbc:"));
+    for (char *item; (item = strtok_r(rest, ";", &rest)) != NULL;) {
+        bool other = true;
+        for (size_t i = 0; i < WPT_COUNT(whose); i++)
+            other = other && strncasecmp(item, whose[i], strlen(whose[i])) != 0;
+        if (other)
+            used += (size_t)snprintf(out + used, size - used, ";%s", item);
+        assert_true(used < size);
+    }
+}
+
+static void substitute(char *out, size_t size, const char *text, const char *name,
+                       const char *value)
+{
+    const char *at = strstr(text, name);
+    assert_non_null(at);
+    assert_true(snprintf(out, size, "%.*s%s%s", (int)(at - text), text, value, at + strlen(name)) <
+                (int)size);
+}
+
+/* What the script grants, on the schema infra. */
+static void grant(SQLHDBC dbc)
+{
+    static char script[2048], called[2048], sql[2048];
+    FILE *f = fopen(WPT_SUPPORT "/../../sql/rights/sqlserver.sql", "r");
+    assert_non_null(f);
+    script[fread(script, 1, sizeof script - 1, f)] = '\0';
+    (void)fclose(f);
+    assert_non_null(strstr(script, "\nGRANT"));
+    substitute(called, sizeof called, strstr(script, "\nGRANT"), "$(schema)", "infra");
+    substitute(sql, sizeof sql, called, "$(role)", limited);
+    wpt_odbc_exec(dbc, sql);
+}
+
+bool wpt_mssql_limit(char *out, size_t size, const char *url)
+{
+    static int reaches = -1;
+    SQLHDBC dbc = wpt_mssql_connect(url);
+    char sql[128];
+    if (!*limited) {
+        (void)snprintf(limited, sizeof limited, "t%ld_limited", (long)getpid());
+        (void)snprintf(sql, sizeof sql, "CREATE LOGIN %s WITH PASSWORD = '" PASSWORD "'", limited);
+        wpt_odbc_exec(dbc, sql);
+    }
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT COUNT(*) FROM sys.database_principals WHERE name = '%s'", limited);
+    if (!wpt_odbc_number(dbc, sql)) {
+        (void)snprintf(sql, sizeof sql, "CREATE USER %s FOR LOGIN %s", limited, limited);
+        wpt_odbc_exec(dbc, sql);
+    }
+    grant(dbc);
+    as_limited(out, size, url);
+    if (reaches < 0) {
+        (void)snprintf(sql, sizeof sql, "GRANT EXECUTE ON OBJECT::dbo.reach TO %s", limited);
+        wpt_odbc_exec(dbc, "CREATE PROCEDURE dbo.reach AS SELECT COUNT(*) FROM dbo.mine");
+        wpt_odbc_exec(dbc, sql);
+        reaches = takes_at(out + strlen("odbc:"), "EXEC dbo.reach");
+        wpt_odbc_exec(dbc, "DROP PROCEDURE dbo.reach");
+        if (!reaches)
+            print_message("# SKIPPED: SQL Server as a user who may call procedures alone. They do "
+                          "not reach their owner's tables\n");
+    }
+    wpt_odbc_close(dbc);
+    return reaches == 1;
 }

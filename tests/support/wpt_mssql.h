@@ -29,5 +29,8 @@ void wpt_mssql_keep(const char *url, const char *kept_for);
 /* No test uses any of them now. */
 void wpt_mssql_release(void);
 SQLHDBC wpt_mssql_connect(const char *url);
+/* The URL by which a login reaches that database that got what sql/rights/sqlserver.sql grants on the schema infra.
+ * @return whether the procedures reach the tables for it, as the owner's; if not, the first call says so */
+bool wpt_mssql_limit(char *out, size_t size, const char *url);
 
 #endif
