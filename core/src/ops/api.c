@@ -3,12 +3,13 @@
  * own by a limit, as the probe of health does. */
 #include "ops/api.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/task.h"
 #include "base/text.h"
 #include "ops/api_calls.h"
-#include "ops/limited.h"
 #include "ops/probe.h"
 #include "queue/pause.h"
 
@@ -235,6 +236,10 @@ typedef struct look {
     json_t *result;
 } look;
 
+enum { UNDER_WAY_MAX = 24 };
+
+static atomic_int under_way; /* looks, in this process */
+
 static void look_run(void *arg)
 {
     look *l = arg;
@@ -243,6 +248,7 @@ static void look_run(void *arg)
     l->store = NULL;
     wp__store_look_end(store);
     wp__store_unref(store);
+    atomic_fetch_sub(&under_way, 1);
 }
 
 static void look_destroy(void *arg)
@@ -256,6 +262,18 @@ static void look_destroy(void *arg)
     json_decref(l->result);
     wp_error_free(l->error);
     free(l);
+}
+
+static wp_status look_start(wp__task **out, look *l, wp_error **err)
+{
+    wp_status st = WP_OK;
+    if (atomic_fetch_add(&under_way, 1) >= UNDER_WAY_MAX)
+        st = wp__fail(err, WP_E_UNAVAILABLE, "too many look at databases already");
+    else
+        st = wp__task_start(out, "waypost-look", look_run, look_destroy, l, err);
+    if (st != WP_OK)
+        atomic_fetch_sub(&under_way, 1);
+    return st;
 }
 
 /* What a change does not know, or leaves empty, would make it wider than it is meant: it is refused. */
@@ -340,7 +358,7 @@ static char *ask_store(int *code, wp_worker *worker, const wp__api_call *call, w
     l->fn = fn;
     l->args = json_deep_copy(call->args);
     l->asked = (wp__api_asked){.args = l->args, .payloads = call->payloads};
-    if (wp__task_start(&task, look_run, look_destroy, l, &error) != WP_OK) {
+    if (look_start(&task, l, &error) != WP_OK) {
         text = refuse(code, WP__API_UNAVAILABLE, wp_error_message(error));
         wp_error_free(error);
         look_destroy(l);

@@ -5,6 +5,7 @@
 #include <waypost/health.h>
 
 #include "base/file.h"
+#include "base/task.h"
 #include "job/job.h"
 
 /* Of one store: who looks at present. */
@@ -14,17 +15,13 @@ typedef struct slot {
 } slot;
 
 struct wp__probe {
-    atomic_int refs; /* the thread's, and of each who waits */
+    wp__task *task;  /* which keeps it */
     wp_store *store; /* a reference, until it is done */
     slot *slot;
-    wp__thread thread;
     wp_error *error;
     wp_outbox_stats *stats[WP__QUEUES];
     wp__findings found;
-    wp__mutex mutex; /* of the rest */
-    wp__cond changed;
-    bool answered;
-    bool done;
+    atomic_bool answered;
 };
 
 static wp_status slot_make(void **out, wp_store *store, wp_error **err)
@@ -136,10 +133,8 @@ static void look_at_files(wp__probe *probe)
 
 static void note_answer(wp__probe *probe, int64_t began_us)
 {
-    wp__mutex_lock(&probe->mutex);
     probe->found.latency_us = wp__real_mono_us() - began_us;
-    probe->answered = true;
-    wp__mutex_unlock(&probe->mutex);
+    atomic_store(&probe->answered, true);
 }
 
 static wp_status read_all(wp__probe *probe, wp_error **err)
@@ -161,7 +156,7 @@ static wp_status read_all(wp__probe *probe, wp_error **err)
 
 /* ---- the thread --------------------------------------------------------------------------- */
 
-static void *probe_main(void *arg)
+static void probe_main(void *arg)
 {
     wp__probe *probe = arg;
     wp_store *store = probe->store;
@@ -172,12 +167,6 @@ static void *probe_main(void *arg)
     wp__mutex_unlock(&probe->slot->mutex);
     probe->store = NULL;
     wp__store_unref(store); /* before anybody who waits may think that it is his alone */
-    wp__mutex_lock(&probe->mutex);
-    probe->done = true;
-    wp__cond_broadcast(&probe->changed);
-    wp__mutex_unlock(&probe->mutex);
-    wp__probe_free(probe);
-    return NULL;
 }
 
 static wp__probe *probe_new(wp_store *store, slot *s)
@@ -185,24 +174,21 @@ static wp__probe *probe_new(wp_store *store, slot *s)
     wp__probe *probe = calloc(1, sizeof *probe);
     if (!probe)
         return NULL;
-    atomic_init(&probe->refs, 2);
     probe->store = wp__store_ref(store);
     probe->slot = s;
     probe->found.latency_us = probe->found.schema = probe->found.clock_us =
         probe->found.snapshot_us = probe->found.jobs_late_us = probe->found.wal_bytes =
             probe->found.free_bytes = WP_HEALTH_NOT_KNOWN;
-    wp__mutex_init(&probe->mutex);
-    wp__cond_init(&probe->changed, wp__clock_system());
+    atomic_init(&probe->answered, false);
     return probe;
 }
 
-static void probe_destroy(wp__probe *probe)
+static void probe_destroy(void *arg)
 {
+    wp__probe *probe = arg;
     for (size_t i = 0; i < WP__QUEUES; i++)
         wp_outbox_stats_free(probe->stats[i]);
     wp_error_free(probe->error);
-    wp__cond_destroy(&probe->changed);
-    wp__mutex_destroy(&probe->mutex);
     free(probe);
 }
 
@@ -217,11 +203,11 @@ wp_status wp__probe_start(wp__probe **out, wp_store *store, wp_error **err)
     s = made;
     wp__mutex_lock(&s->mutex);
     if ((probe = s->looking)) {
-        atomic_fetch_add_explicit(&probe->refs, 1, memory_order_relaxed);
+        wp__task_ref(probe->task);
     } else if (!(probe = probe_new(store, s))) {
         st = wp__fail_nomem(err);
-    } else if ((st = wp__thread_start(&probe->thread, "waypost-health", probe_main, probe, err)) ==
-               WP_OK) {
+    } else if ((st = wp__task_start(&probe->task, "waypost-health", probe_main, probe_destroy,
+                                    probe, err)) == WP_OK) {
         s->looking = probe;
     } else {
         wp__store_unref(store); /* the caller's own stays */
@@ -235,23 +221,13 @@ wp_status wp__probe_start(wp__probe **out, wp_store *store, wp_error **err)
 
 const wp__findings *wp__probe_wait(wp__probe *probe, int64_t deadline_us, bool *answered)
 {
-    bool done;
-    wp__mutex_lock(&probe->mutex);
-    while (!probe->done && wp__cond_wait_until(&probe->changed, &probe->mutex, deadline_us))
-        ;
-    done = probe->done;
-    *answered = probe->answered;
-    wp__mutex_unlock(&probe->mutex);
+    const bool done = wp__task_wait(probe->task, deadline_us);
+    *answered = atomic_load(&probe->answered);
     return done ? &probe->found : NULL;
 }
 
 void wp__probe_free(wp__probe *probe)
 {
-    if (!probe || atomic_fetch_sub_explicit(&probe->refs, 1, memory_order_acq_rel) != 1)
-        return;
-    if (wp__thread_is_self(&probe->thread))
-        wp__thread_detach(&probe->thread);
-    else
-        wp__thread_join(&probe->thread);
-    probe_destroy(probe);
+    if (probe)
+        wp__task_free(probe->task);
 }

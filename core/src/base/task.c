@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ops/limited.h"
+#include "base/task.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -7,12 +7,8 @@
 #include "base/log.h"
 #include "base/thread.h"
 
-enum { UNDER_WAY_MAX = 24 };
-
-static atomic_int under_way; /* in this process */
-
 struct wp__task {
-    atomic_int refs; /* the thread's, and of who waits */
+    atomic_int refs; /* the thread's, and of each who waits */
     void (*fn)(void *arg);
     void (*destroy)(void *arg);
     void *arg;
@@ -27,7 +23,6 @@ static void *task_main(void *arg)
     wp__task *task = arg;
     wp__log_never_pump(); /* the host's callback is for the host's threads */
     task->fn(task->arg);
-    atomic_fetch_sub(&under_way, 1);
     wp__mutex_lock(&task->mutex);
     task->done = true;
     wp__cond_broadcast(&task->changed);
@@ -43,34 +38,31 @@ static void task_destroy(wp__task *task)
     free(task);
 }
 
-wp_status wp__task_start(wp__task **out, void (*fn)(void *arg), void (*destroy)(void *arg),
-                         void *arg, wp_error **err)
+wp_status wp__task_start(wp__task **out, const char *name, void (*fn)(void *arg),
+                         void (*destroy)(void *arg), void *arg, wp_error **err)
 {
-    wp__task *task;
     wp_status st;
-    if (atomic_fetch_add(&under_way, 1) >= UNDER_WAY_MAX) {
-        atomic_fetch_sub(&under_way, 1);
-        return wp__fail(err, WP_E_UNAVAILABLE, "too many look at databases already");
-    }
-    task = calloc(1, sizeof *task);
-    if (!task) {
-        atomic_fetch_sub(&under_way, 1);
+    wp__task *task = calloc(1, sizeof *task);
+    if (!task)
         return wp__fail_nomem(err);
-    }
     atomic_init(&task->refs, 2);
     task->fn = fn;
     task->destroy = destroy;
     task->arg = arg;
     wp__mutex_init(&task->mutex);
     wp__cond_init(&task->changed, wp__clock_system());
-    st = wp__thread_start(&task->thread, "waypost-look", task_main, task, err);
-    if (st != WP_OK) {
-        atomic_fetch_sub(&under_way, 1);
+    st = wp__thread_start(&task->thread, name, task_main, task, err);
+    if (st == WP_OK)
+        *out = task;
+    else
         task_destroy(task);
-        return st;
-    }
-    *out = task;
-    return WP_OK;
+    return st;
+}
+
+wp__task *wp__task_ref(wp__task *task)
+{
+    atomic_fetch_add_explicit(&task->refs, 1, memory_order_relaxed);
+    return task;
 }
 
 bool wp__task_wait(wp__task *task, int64_t deadline_us)
