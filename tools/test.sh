@@ -101,9 +101,10 @@ join_aside
 step cross '^cross: [0-9]+ passed' tools/cross.sh
 step trace '^trace:' "$python" tools/trace.py
 step matrix '^matrix:' "$python" tools/matrix.py
+step migrations '^migrations:' "$python" tools/migrations.py
 
 printf '\n==== closing lines, %d s in all\n' $((SECONDS - started))
-for name in format lint release asan tsan schedule valgrind python dotnet go sqlserver cross trace matrix; do
+for name in format lint release asan tsan schedule valgrind python dotnet go sqlserver cross trace matrix migrations; do
     if [ -s "$logs/$name.end" ]; then
         cat "$logs/$name.end"
     else
