@@ -12,7 +12,7 @@ import (
 
 // Execer is a connection or transaction of the app's: a *sql.Tx, a *sql.Conn, a *sql.DB, or what
 // wraps one of them. Waypost runs its statements there and never begins, commits or rolls back. For
-// a *sql.DB, which has no transaction to join, it takes one of its own. A wrapper of a transaction should have
+// a *sql.DB, which has no transaction to join, it takes one of its own, and so for what embeds one. A wrapper of a transaction should have
 // its methods Commit and Rollback, as one that embeds it has: by them it is known as one, and a statement
 // that comes after its end is refused.
 //
@@ -74,9 +74,23 @@ func isTransaction(on Execer) bool {
 	return ok
 }
 
-func isDB(on Execer) bool {
-	_, ok := on.(*sql.DB)
-	return ok
+// pool is a *sql.DB, or what embeds one.
+type pool interface {
+	BeginTx(ctx context.Context, options *sql.TxOptions) (*sql.Tx, error)
+	Stats() sql.DBStats
+}
+
+// asPool is the pool that it is, or nil: a transaction or a single connection. ErrArgument: a pool of another
+// make, on which statements would run on several connections and without a transaction.
+func asPool(on Execer) (pool, error) {
+	if _, ok := on.(interface{ Stats() sql.DBStats }); !ok || isTransaction(on) {
+		return nil, nil
+	}
+	if db, ok := on.(pool); ok {
+		return db, nil
+	}
+	return nil, failure(ErrArgument, "the connection is a %T, whose BeginTx gives no *sql.Tx: lend its *sql.DB, "+
+		"or a transaction", on)
 }
 
 // PgxRows is what this package needs of pgx.Rows.
@@ -172,7 +186,9 @@ func execute(ctx context.Context, on Execer, begin func() (*operation, error),
 	if value := reflect.ValueOf(on); value.Kind() == reflect.Pointer && value.IsNil() {
 		return failure(ErrArgument, "the connection is a nil %T", on)
 	}
-	if db, ok := on.(*sql.DB); ok {
+	if db, err := asPool(on); err != nil {
+		return err
+	} else if db != nil {
 		return inTransaction(ctx, db, questions, begin, result)
 	}
 	executor, ok := on.(Executor)
@@ -231,7 +247,7 @@ func executeOn(ctx context.Context, on Execer, begin func() (*operation, error),
 	return execute(ctx, on, begin, result)
 }
 
-func inTransaction(ctx context.Context, db *sql.DB, questions bool, begin func() (*operation, error),
+func inTransaction(ctx context.Context, db pool, questions bool, begin func() (*operation, error),
 	result func(*operation) error) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {

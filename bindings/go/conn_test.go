@@ -92,7 +92,7 @@ func TestQuestionMarksAreSeenThrough(t *testing.T) {
 	db := sql.OpenDB(scripted{})
 	defer db.Close()
 	for _, marked := range []Execer{QuestionMarks(db), QuestionMarks(QuestionMarks(db))} {
-		if on, questions := unmarked(marked); !isDB(on) || !questions {
+		if on, questions := unmarked(marked); on != db || !questions {
 			t.Fatalf("got a %T, %v", on, questions)
 		}
 	}
@@ -138,6 +138,39 @@ func TestTransactionsInWrappersAreKnownAsSuch(t *testing.T) {
 	for _, on := range []Execer{db, conn, logging{tx}, Via(nil)} {
 		if isTransaction(on) {
 			t.Errorf("a %T is taken for a transaction", on)
+		}
+	}
+}
+
+// Pools as apps' own packages have them.
+type (
+	pooled  struct{ *sql.DB }
+	foreign struct{ pooled }
+)
+
+func (foreign) BeginTx(context.Context, *sql.TxOptions) (transaction, error) { return nil, nil }
+
+// A pool has no transaction to join, whoever wraps it.
+/* proves: BND-002 */
+func TestPoolsInWrappersAreKnownAsSuch(t *testing.T) {
+	db := sql.OpenDB(scripted{})
+	defer db.Close()
+	for _, on := range []Execer{db, pooled{db}, &pooled{db}} {
+		if found, err := asPool(on); found == nil || err != nil {
+			t.Fatalf("a %T is a pool: %v, %v", on, found, err)
+		}
+	}
+	if found, err := asPool(foreign{pooled{db}}); found != nil || !errors.Is(err, ErrArgument) {
+		t.Fatalf("nobody can begin there: %v, %v", found, err)
+	}
+	connection, err := db.Conn(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	for _, on := range []Execer{connection, embedding{}, wrapping{}, logging{db}} {
+		if found, err := asPool(on); found != nil || err != nil {
+			t.Fatalf("a %T is no pool: %v, %v", on, found, err)
 		}
 	}
 }

@@ -146,14 +146,17 @@ func (i Inbox) EnqueueMany(ctx context.Context, on Execer,
 //	return tx.Commit()
 //
 // On PostgreSQL it never waits for another call of its kind; in REPEATABLE READ or SERIALIZABLE the
-// loser of a race may get a serialisation failure. ErrArgument: the connection is nil, or a *sql.DB,
-// which has no transaction to join. Of other connections Waypost cannot know: begin one first.
+// loser of a race may get a serialisation failure. ErrArgument: the connection is nil, or a *sql.DB
+// or what embeds one, which has no transaction to join. Of other connections Waypost cannot know: begin one first.
 func (i Inbox) Once(ctx context.Context, on Execer, key InboxKey) (Arrival, error) {
 	if err := ctx.Err(); err != nil {
 		return Arrival{}, err
 	}
-	if bare, _ := unmarked(on); isDB(bare) {
-		return Arrival{}, failure(ErrArgument, "the connection is a *sql.DB: Once needs a transaction")
+	bare, _ := unmarked(on)
+	if db, err := asPool(bare); err != nil {
+		return Arrival{}, err
+	} else if db != nil {
+		return Arrival{}, failure(ErrArgument, "the connection is a %T: Once needs a transaction", bare)
 	}
 	return arrive(ctx, on, func() (*operation, error) { return i.onceOp(&key) })
 }
