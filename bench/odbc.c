@@ -27,6 +27,7 @@ typedef struct dialect {
     const char *make[2];   /* their runs: what is done about the numbers at %s */
     const char *seen;      /* a table of an app's */
     const char *upsert;    /* into it, of the number at %d, committed */
+    size_t count;          /* messages that are handled */
 } dialect;
 
 #define MARIA_NOW "TIMESTAMPDIFF(MICROSECOND, DATE'1970-01-01', UTC_TIMESTAMP(6))"
@@ -66,6 +67,7 @@ static dialect mariadb = {
             "at BIGINT, PRIMARY KEY (source, id)) CHARACTER SET utf8mb4",
     .upsert = "INSERT INTO seen VALUES ('bench', '%d', " MARIA_NOW
               ") ON DUPLICATE KEY UPDATE at = VALUES(at)",
+    .count = 10000,
 };
 
 static dialect sqlserver = {
@@ -93,6 +95,7 @@ static dialect sqlserver = {
     .upsert = "BEGIN TRANSACTION; UPDATE seen SET at = SYSUTCDATETIME() WHERE source = N'bench' "
               "AND id = N'%d'; IF @@ROWCOUNT = 0 INSERT INTO seen VALUES (N'bench', N'%d', "
               "SYSUTCDATETIME()); COMMIT TRANSACTION",
+    .count = 2000,
 };
 
 /* ---- databases ---------------------------------------------------------------------------- */
@@ -366,7 +369,7 @@ void bench_mssql_enqueue(void)
 
 /* ---- handlers ----------------------------------------------------------------------------- */
 
-enum { COUNT = 10000, THREADS = 4, PULLED = 100 };
+enum { THREADS = 4 };
 
 static double worker(void *arg)
 {
@@ -374,8 +377,8 @@ static double worker(void *arg)
     bench_db db;
     double result;
     db_new(&db, d);
-    bench_load(&db, COUNT);
-    result = bench_handle(db.store, COUNT, THREADS, NULL);
+    bench_load(&db, d->count);
+    result = bench_handle(db.store, d->count, THREADS, NULL);
     db_drop(&db, d);
     return result;
 }
@@ -469,12 +472,13 @@ static double raw_drain(const bench_db *db, const dialect *d, const char *queue,
 
 static double statements(void *arg)
 {
+    const dialect *d = arg;
     bench_db db;
     double result;
-    db_new(&db, arg);
-    bench_load(&db, COUNT);
-    result = raw_drain(&db, arg, "infra_outbox", COUNT, false);
-    db_drop(&db, arg);
+    db_new(&db, d);
+    bench_load(&db, d->count);
+    result = raw_drain(&db, d, "infra_outbox", d->count, false);
+    db_drop(&db, d);
     return result;
 }
 

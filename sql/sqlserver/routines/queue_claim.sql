@@ -106,8 +106,8 @@ BEGIN
     UPDATE w
     SET Status = 1, OwnerToken = @OwnerToken, LockedUntil = @until, ClaimNumber = w.ClaimNumber + 1, MaxAttempts = @MaxAttempts
     OUTPUT inserted.Seq, inserted.NextAttemptAt INTO @claimed
-    FROM {queue} AS w WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
-    WHERE w.Seq IN (SELECT p.Seq FROM @pick AS p) AND w.Status = 0 AND w.OrderedKey IS NULL;
+    FROM @pick AS p JOIN {queue} AS w WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON w.Seq = p.Seq
+    WHERE w.Status = 0 AND w.OrderedKey IS NULL;
     -- Each with an ordering key by itself, waiting for nobody: who changes it or one before it has the turn, and an index keeps a second one from running.
     SELECT @last = MAX(n.Place) FROM @next AS n;
     SET XACT_ABORT OFF;

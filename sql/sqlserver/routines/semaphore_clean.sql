@@ -25,8 +25,9 @@ BEGIN
     WHERE s.SemaphoreKey IN (SELECT f.SemaphoreKey FROM @found AS f);
     DELETE h
     OUTPUT deleted.Fence, deleted.SemaphoreKey INTO @gone
-    FROM {SemaphoreHolder} AS h WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
-    WHERE h.LeaseUntilUtc <= @old AND h.Fence IN (SELECT f.Fence FROM @found AS f JOIN @free AS n ON n.SemaphoreKey = f.SemaphoreKey);
+    FROM @found AS f JOIN @free AS n ON n.SemaphoreKey = f.SemaphoreKey
+    JOIN {SemaphoreHolder} AS h WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON h.Fence = f.Fence
+    WHERE h.LeaseUntilUtc <= @old;
     UPDATE s
     SET Held = s.Held - (SELECT COUNT(*) FROM @gone AS g WHERE g.SemaphoreKey = s.SemaphoreKey)
     FROM {Semaphore} AS s WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
