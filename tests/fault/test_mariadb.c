@@ -2,6 +2,7 @@
 /* MariaDB by ODBC: errors of statements that are prepared, connections that are killed, locks that are held,
  * deployments that were cut off, and apps' connections as they may be. */
 #include "base/thread.h"
+#include "support/proxy.h"
 #include "support/wpt_mariadb.h"
 
 typedef struct place {
@@ -473,11 +474,31 @@ static void test_once__beside_a_known_message_of_an_open_transaction__proceeds(v
     wpt_odbc_close(other);
 }
 
+/* The driver itself would wait for ever. */
+static void test_open__server_that_says_nothing__is_unavailable_in_time(void **state)
+{
+    const place *p = *state;
+    const char *port = strstr(p->url, "Port=") + strlen("Port=");
+    proxy *network = proxy_open(atoi(port));
+    wp_config *config = wpt_config(NULL, WPT_OPTIONS("store.connect_timeout_ms", "100"));
+    wp_store *store = NULL;
+    char url[300];
+    (void)snprintf(url, sizeof url, "%.*s%d%s", (int)(port - p->url), p->url, proxy_port(network),
+                   strchr(port, ';'));
+    WPT_OK(wp_config_set(config, "store.url", url, WPT_ERR));
+    proxy_set(network, PROXY_BLACK_HOLE);
+    WPT_STATUS(wp_store_open(&store, config, WPT_ERR), WP_E_UNAVAILABLE);
+    assert_true(wpt_last_retriable());
+    wp_config_free(config);
+    proxy_close(network); /* which ends who still waits */
+}
+
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_enqueue__after_an_error__works_again),
+        TEST(test_open__server_that_says_nothing__is_unavailable_in_time),
         TEST(test_enqueue__lock_wait_timeout__is_retriable_and_stores_nothing),
         TEST(test_enqueue__connections_killed__nothing_is_lost_or_doubled),
         TEST(test_deploy__cut_off_anywhere__is_completed_by_the_next),

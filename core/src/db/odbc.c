@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/task.h"
 #include "base/text.h"
 #include "db/odbc_kind.h"
 #include "db/odbc_values.h"
@@ -451,13 +452,19 @@ static void odbc_interrupt(wp_conn *conn)
     atomic_store(&self_of(conn)->interrupted, true);
 }
 
+static void hang_up(SQLHDBC dbc)
+{
+    if (dbc == SQL_NULL_HDBC)
+        return;
+    (void)SQLDisconnect(dbc); /* frees its statements */
+    (void)SQLFreeHandle(SQL_HANDLE_DBC, dbc);
+}
+
 static void odbc_close(wp_conn *conn)
 {
     odbc_conn *self = self_of(conn);
-    if (!conn->lent && self->dbc) {
-        (void)SQLDisconnect(self->dbc); /* frees its statements */
-        (void)SQLFreeHandle(SQL_HANDLE_DBC, self->dbc);
-    }
+    if (!conn->lent)
+        hang_up(self->dbc);
     wp__odbc_texts_free(&self->texts);
     wp__buf_free(&self->wide_sql);
     free(self);
@@ -489,22 +496,69 @@ static wp_status fail_connect(SQLHDBC dbc, const char *string, wp_error **err)
                            : d.message);
 }
 
+/* A connection that is being made. Not every driver heeds SQL_ATTR_LOGIN_TIMEOUT where a server accepts the
+ * connection and says nothing (MariaDB's does not): so it is made on a thread of its own. */
+typedef struct dialling {
+    char *string;
+    SQLULEN limit_s;
+    SQLHDBC dbc; /* until somebody takes it */
+    wp_status status;
+    wp_error *error;
+} dialling;
+
+static void dialling_free(void *arg)
+{
+    dialling *d = arg;
+    hang_up(d->dbc);
+    wp_error_free(d->error);
+    free(d->string);
+    free(d);
+}
+
+static void dial_main(void *arg)
+{
+    dialling *d = arg;
+    SQLHENV env = environment();
+    if (!env || !SQL_SUCCEEDED(SQLAllocHandle(SQL_HANDLE_DBC, env, &d->dbc))) {
+        d->status = wp__fail_nomem(&d->error);
+        return;
+    }
+    (void)SQLSetConnectAttr(d->dbc, SQL_ATTR_LOGIN_TIMEOUT, as_pointer(d->limit_s), 0);
+    if (SQL_SUCCEEDED(SQLDriverConnect(d->dbc, NULL, wp__odbc_text(d->string), SQL_NTS, NULL, 0,
+                                       NULL, SQL_DRIVER_NOPROMPT)))
+        return;
+    d->status = fail_connect(d->dbc, d->string, &d->error);
+    (void)SQLFreeHandle(SQL_HANDLE_DBC, d->dbc);
+    d->dbc = SQL_NULL_HDBC;
+}
+
 static wp_status dial(SQLHDBC *out, const char *string, int64_t connect_ms, wp_error **err)
 {
-    SQLHENV env = environment();
-    SQLHDBC dbc = SQL_NULL_HDBC;
-    wp_status st = WP_OK;
-    if (!env || !SQL_SUCCEEDED(SQLAllocHandle(SQL_HANDLE_DBC, env, &dbc)))
+    dialling *d = calloc(1, sizeof *d);
+    wp__task *task = NULL;
+    wp_status st;
+    if (!d || !(d->string = wp__text_dup(string))) {
+        free(d);
         return wp__fail_nomem(err);
-    (void)SQLSetConnectAttr(dbc, SQL_ATTR_LOGIN_TIMEOUT, as_pointer(seconds(connect_ms * 1000)), 0);
-    if (!SQL_SUCCEEDED(SQLDriverConnect(dbc, NULL, wp__odbc_text(string), SQL_NTS, NULL, 0, NULL,
-                                        SQL_DRIVER_NOPROMPT))) {
-        st = fail_connect(dbc, string, err);
-        (void)SQLFreeHandle(SQL_HANDLE_DBC, dbc);
+    }
+    d->limit_s = seconds(connect_ms * 1000);
+    if ((st = wp__task_start(&task, "waypost-connect", dial_main, dialling_free, d, err)) !=
+        WP_OK) {
+        dialling_free(d);
         return st;
     }
-    *out = dbc;
-    return WP_OK;
+    if (!wp__task_wait(task, wp__real_deadline_us(connect_ms))) {
+        st = wp__fail_db(err, WP_E_UNAVAILABLE, NULL, 0, true,
+                         "connect: the server did not answer in time");
+    } else if ((st = d->status) == WP_OK) {
+        *out = d->dbc;
+        d->dbc = SQL_NULL_HDBC;
+    } else {
+        wp__error_move(err, d->error);
+        d->error = NULL;
+    }
+    wp__task_free(task);
+    return st;
 }
 
 static bool ask(char *out, size_t size, SQLHDBC dbc, SQLUSMALLINT what)
@@ -560,8 +614,7 @@ wp_status wp__odbc_location(char **location, char **database, const wp__engine *
     st = recognize(&kind, dbc, WP_E_CONFIG, err);
     if (st == WP_OK && kind->engine->databases)
         st = find_database(database, dbc, err);
-    (void)SQLDisconnect(dbc);
-    (void)SQLFreeHandle(SQL_HANDLE_DBC, dbc);
+    hang_up(dbc);
     if (st != WP_OK)
         return st;
     wp__odbc_string_complete(&complete, string, kind, answer_limit(config, WP__OPEN_WORKER) / 1000);
@@ -592,8 +645,7 @@ static wp_status odbc_connect(wp_conn **out, wp_store *store, wp__open how, wp_e
     if (st != WP_OK)
         return st;
     if (!(self = conn_new(store, dbc))) {
-        (void)SQLDisconnect(dbc);
-        (void)SQLFreeHandle(SQL_HANDLE_DBC, dbc);
+        hang_up(dbc);
         return wp__fail_nomem(err);
     }
     self->limit_s = seconds(answer_limit(config, how));
