@@ -471,6 +471,7 @@ static void test_dead__listed_by_pages_and_filters__are_those_that_died(void **s
         assert_int_equal(count(b, q, filter), 2);
         WPT_OK(wp_dead_filter_set_reason(filter, "pipe", WPT_ERR));
         assert_int_equal(count(b, q, filter), 1);
+        WPT_STATUS(wp_dead_filter_set_topic(filter, "", WPT_ERR), WP_E_ARGUMENT);
         WPT_OK(wp_dead_filter_set_topic(filter, NULL, WPT_ERR));
         assert_int_equal(count(b, q, filter), 2);
         WPT_OK(wp_dead_filter_set_reason(filter, NULL, WPT_ERR));

@@ -26,7 +26,7 @@ typedef struct wp_dead_filter wp_dead_filter;
 WP_API wp_status wp_dead_filter_new(wp_dead_filter **out, wp_error **err);
 /** Free it. */
 WP_API void wp_dead_filter_free(WP_OWN wp_dead_filter *filter);
-/** Of this topic; NULL: of any. */
+/** Of this topic; NULL: of any. An empty one, which no message has, is refused: somebody's variable was not set. */
 WP_API wp_status wp_dead_filter_set_topic(wp_dead_filter *filter, const char *topic,
                                           wp_error **err);
 /** Whose reason holds this text; NULL or empty: whatever it is. */

@@ -34,14 +34,14 @@ void wp_dead_filter_free(wp_dead_filter *filter)
 }
 
 static wp_status set_text(char **field, const wp_dead_filter *filter, const char *argument,
-                          const char *text, size_t max, wp_error **err)
+                          const char *text, size_t max, bool full, wp_error **err)
 {
     char *copy = NULL;
     size_t len = 0;
     wp_status st;
     if (!filter)
         return wp__fail(err, WP_E_ARGUMENT, "filter is NULL");
-    if ((st = wp__check_text(&len, argument, text, max, false, err)) != WP_OK)
+    if ((st = wp__check_text(&len, argument, text, max, full, err)) != WP_OK)
         return st;
     if (len && !(copy = wp__text_dup(text)))
         return wp__fail_nomem(err);
@@ -52,12 +52,14 @@ static wp_status set_text(char **field, const wp_dead_filter *filter, const char
 
 wp_status wp_dead_filter_set_topic(wp_dead_filter *filter, const char *topic, wp_error **err)
 {
-    return set_text(filter ? &filter->topic : NULL, filter, "topic", topic, WP_NAME_MAX, err);
+    return set_text(filter ? &filter->topic : NULL, filter, "topic", topic, WP_NAME_MAX,
+                    topic != NULL, err);
 }
 
 wp_status wp_dead_filter_set_reason(wp_dead_filter *filter, const char *reason, wp_error **err)
 {
-    return set_text(filter ? &filter->reason : NULL, filter, "reason", reason, WP_REASON_MAX, err);
+    return set_text(filter ? &filter->reason : NULL, filter, "reason", reason, WP_REASON_MAX, false,
+                    err);
 }
 
 wp_status wp_dead_filter_set_time_us(wp_dead_filter *filter, int64_t from_us, int64_t until_us,
