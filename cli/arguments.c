@@ -16,11 +16,12 @@ struct cli_args {
 _Noreturn void cli_usage(const char *format, ...)
 {
     va_list list;
+    char *text = NULL;
     va_start(list, format);
-    (void)fputs("waypost: ", stderr);
-    (void)vfprintf(stderr, format, list);
-    (void)fputs("; see waypost help\n", stderr);
+    if (vasprintf(&text, format, list) < 0)
+        abort();
     va_end(list);
+    cli_tell(CLI_USAGE, "%s; see waypost help", text);
     exit(CLI_USAGE);
 }
 
@@ -102,6 +103,9 @@ const char *cli_option(cli_args *args, const char *name)
     const char *last = NULL;
     for (const char *value; (value = cli_option_next(args, name));)
         last = value;
+    /* somebody's variable was not set: a filter by it would let all through */
+    if (last && !*last && strcmp(name, "payload") != 0)
+        cli_usage("--%s is empty", name);
     return last;
 }
 

@@ -3,7 +3,8 @@
  *   main.c       the commands, and how a call ends
  *   arguments.c  what the command line says
  *   table.c      output, for people or as JSON
- *   queues.c     schema, counts, health, single messages, cleanup
+ *   queues.c     schema, counts, single messages, cleanup
+ *   health.c     health
  *   dead.c       dead letters
  *   jobs.c       jobs, runs, timers, leases
  *   look.c       peek and top
@@ -16,6 +17,7 @@
 #ifndef WAYPOST_CLI_H
 #define WAYPOST_CLI_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -45,7 +47,8 @@ cli_args *cli_args_new(int argc, char **argv);
 void cli_args_free(cli_args *args);
 /* The next word, or NULL. Borrowed. */
 const char *cli_word(cli_args *args);
-/* The value of an option that takes one (the last one that is given), or NULL. Borrowed. */
+/* The value of an option that takes one (the last one that is given), or NULL. Borrowed. Exits where it is empty,
+ * which only a payload may be. */
 const char *cli_option(cli_args *args, const char *name);
 /* The same of one that may be given many times: the next one, or NULL. */
 const char *cli_option_next(cli_args *args, const char *name);
@@ -72,11 +75,15 @@ typedef struct cli {
     bool json;
 } cli;
 
+/* Why it ends so, on the standard error stream, and as JSON where that is wanted. */
+void cli_tell(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Go on if `status` is WP_OK; else say why, and exit. By its address, since the call that sets it may be
  * an argument too. */
 void cli_check(wp_status status, wp_error **err);
 /* Say that there is none; returns CLI_NOT_FOUND. */
 int cli_not_found(const char *what, const char *name);
+/* The value of an option of the library's that is a number. */
+int64_t cli_config_number(const wp_config *config, const char *key);
 /* The queues, with their counts. */
 enum { CLI_QUEUES = 4 };
 typedef struct cli_queue_kind {
@@ -143,8 +150,15 @@ void cli_time(cli_table *table, int64_t us);
 void cli_id(cli_table *table, const wp_id *id);
 /* Print and free. */
 void cli_table_end(cli_table *table);
+/* The same, but JSON in one line, for more to follow. */
+void cli_table_end_line(cli_table *table);
 /* One object or, for people, a line for each column. */
 void cli_table_end_one(cli_table *table);
+void cli_json(const json_t *value);
+/* Whether something was changed, which people are told by the code alone. */
+void cli_changed(const cli *c, bool changed);
+/* The same of what has to be there; returns how the call ends. */
+int cli_changed_or_not_found(const cli *c, bool changed, const char *what, const char *name);
 /* "name: count" or {"name": count}. */
 void cli_count(const cli *c, const char *name, size_t count);
 

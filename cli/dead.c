@@ -128,7 +128,7 @@ static int edit(cli *c)
     cli_check(wp_id_parse(&id, text, &err), &err);
     cli_check(wp_dead_edit(&edited, c->store, source, &id, payload, len, by, &err), &err);
     free(input);
-    return edited ? CLI_OK : cli_not_found("dead letter", text);
+    return cli_changed_or_not_found(c, edited, "dead letter", text);
 }
 
 int cli_dead(cli *c)

@@ -226,6 +226,7 @@ static int put(cli *c, const char *name)
     refuse_registered(c, name);
     cli_check(wp_job_put(c->store, job, &err), &err);
     wp_job_free(job);
+    cli_changed(c, true);
     return CLI_OK;
 }
 
@@ -285,6 +286,7 @@ int cli_jobs(cli *c)
         cli_args_end(c->args);
         cli_check(wp_job_set_enabled_by(c->store, name, strcmp(verb, "resume") == 0, by, &err),
                   &err);
+        cli_changed(c, true);
     } else if (strcmp(verb, "delete") == 0) {
         const bool sure = cli_flag(c->args, "yes");
         int deleted = 0;
@@ -292,7 +294,7 @@ int cli_jobs(cli *c)
         if (!sure)
             cli_usage("delete takes the job and its pending runs: say --yes");
         cli_check(wp_job_delete(&deleted, c->store, name, &err), &err);
-        return deleted ? CLI_OK : cli_not_found("job", name);
+        return cli_changed_or_not_found(c, deleted, "job", name);
     } else {
         cli_usage(
             "jobs can list, show, put, preview, trigger, pause, resume and delete, not \"%s\"",
@@ -310,7 +312,7 @@ static int cancel(cli *c)
     cli_args_end(c->args);
     cli_check(wp_id_parse(&id, text, &err), &err);
     cli_check(wp_job_run_cancel(&cancelled, c->store, &id, &err), &err);
-    return cancelled ? CLI_OK : cli_not_found("unfinished run", text);
+    return cli_changed_or_not_found(c, cancelled, "unfinished run", text);
 }
 
 static const char *const run_columns[] = {"run",   "job",     "status", "due",  "started",
@@ -386,7 +388,7 @@ static int change_timer(cli *c, bool cancels)
     cli_check(cancels ? wp_timer_cancel(&changed, c->store, NULL, &id, &err)
                       : wp_timer_reschedule_in(&changed, c->store, NULL, &id, delay_ms, &err),
               &err);
-    return changed ? CLI_OK : cli_not_found("timer that was never claimed", text);
+    return cli_changed_or_not_found(c, changed, "timer that was never claimed", text);
 }
 
 int cli_timers(cli *c)

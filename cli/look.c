@@ -125,7 +125,7 @@ static void look(cli *c, looks *l)
         wp_outbox_stats_free(read);
     }
     l->at_us = now;
-    cli_table_end(table);
+    cli_table_end_line(table);
 }
 
 int cli_top(cli *c)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The commands, and how a call ends. */
+#include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +16,7 @@ static const struct command {
 } commands[] = {
     {"deploy", cli_deploy, true, "deploy\n    create or upgrade the schema"},
     {"verify", cli_verify, false, "verify\n    open the store, and say what it is on"},
-    {"health", cli_health, false,
+    {"health", cli_health, true,
      "health [--max-age DURATION] [--limit DURATION] [--scheduler]\n"
      "    --max-age is health.overdue_ms (5m; 0s: nothing is overdue), --limit health.timeout_ms "
      "(3s)\n"
@@ -114,12 +116,34 @@ static int help(void)
                "also come from the\n"
                "environment: WAYPOST_STORE_URL is store.url. QUEUE is outbox, inbox, timers, jobs "
                "or all, DURATION\n"
-               "250ms, 30s, 5m, 2h or 7d. Instants are UTC.\n\n"
+               "250ms, 30s, 5m, 2h or 7d. Instants are UTC. --json: one JSON document, also of "
+               "what failed.\n\n"
                "Ends with 0; 1: it failed; 2: the command line is wrong, and nothing was done; 3: "
                "there is no such\n"
                "thing; 4 and 5: health; 6: copy left "
                "something.");
     return CLI_OK;
+}
+
+static bool wants_json;
+
+void cli_tell(int code, const char *format, ...)
+{
+    va_list list;
+    char *text = NULL;
+    va_start(list, format);
+    if (vasprintf(&text, format, list) < 0)
+        abort();
+    va_end(list);
+    (void)fprintf(stderr, "waypost: %s\n", text);
+    if (wants_json) {
+        json_t *json = json_pack("{s:s,s:i}", "error", text, "code", code);
+        if (!json) /* no UTF-8: a word of the command line */
+            json = json_pack("{s:i}", "code", code);
+        cli_json(json);
+        json_decref(json);
+    }
+    free(text);
 }
 
 static int code_of(wp_status status)
@@ -134,14 +158,14 @@ void cli_check(wp_status status, wp_error **err)
     if (status == WP_OK)
         return;
     (void)fflush(stdout);
-    (void)fprintf(stderr, "waypost: %s: %s\n", wp_status_name(status), wp_error_message(*err));
+    cli_tell(code_of(status), "%s: %s", wp_status_name(status), wp_error_message(*err));
     wp_error_free(*err);
     exit(code_of(status));
 }
 
 int cli_not_found(const char *what, const char *name)
 {
-    (void)fprintf(stderr, "waypost: there is no %s \"%s\"\n", what, name);
+    cli_tell(CLI_NOT_FOUND, "there is no %s \"%s\"", what, name);
     return CLI_NOT_FOUND;
 }
 
@@ -165,19 +189,32 @@ static wp_config *config_of(cli_args *args)
     return config;
 }
 
+int64_t cli_config_number(const wp_config *config, const char *key)
+{
+    char *text = NULL;
+    wp_error *err = NULL;
+    int64_t value;
+    cli_check(wp_config_get(&text, config, key, &err), &err);
+    value = strtoll(text, NULL, 10);
+    wp_text_free(text);
+    return value;
+}
+
 static int run(const struct command *command, cli *c)
 {
     wp_error *err = NULL;
-    if (!command->alone) {
-        wp_status st = wp_store_open(&c->store, c->config, &err);
-        if (st != WP_OK && command->run == cli_health && st != WP_E_CONFIG) {
-            (void)fprintf(stderr, "waypost: unhealthy: %s\n", wp_error_message(err));
-            wp_error_free(err);
-            return CLI_UNHEALTHY;
-        }
-        cli_check(st, &err);
-    }
+    if (!command->alone)
+        cli_check(wp_store_open(&c->store, c->config, &err), &err);
     return command->run(c);
+}
+
+/* Where a standard file is closed, the next one that is opened would get its number: a connection to the database,
+ * say, to which our output would go. */
+static void keep_standard_files(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY); /* using it stays an error */
 }
 
 int main(int argc, char **argv)
@@ -187,10 +224,13 @@ int main(int argc, char **argv)
     const bool asked = cli_flag(args, "help"), version = cli_flag(args, "version");
     const char *name;
     int code = CLI_USAGE;
+    keep_standard_files();
+    wants_json = c.json;
     c.config = config_of(args);
     name = cli_word(args);
     if (version) {
-        code = puts(wp_version()) < 0 ? CLI_FAILED : CLI_OK;
+        code = printf(c.json ? "{\"version\": \"%s\"}\n" : "%s\n", wp_version()) < 0 ? CLI_FAILED
+                                                                                     : CLI_OK;
     } else if (asked || (name && strcmp(name, "help") == 0)) {
         code = help();
     } else {

@@ -22,6 +22,7 @@ static int change(cli *c, const char *command,
     cli_check(fn(&changed, c->store, NULL, source, topic, by, &err), &err);
     if (!changed)
         (void)fprintf(stderr, "waypost: topic \"%s\" %s\n", topic, already);
+    cli_changed(c, changed);
     return CLI_OK;
 }
 

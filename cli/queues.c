@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The schema, counts, health, single messages, cleanup. */
+/* The schema, counts, single messages, cleanup. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,8 +53,8 @@ int cli_deploy(cli *c)
     wp_error *err = NULL;
     cli_args_end(c->args);
     cli_check(wp_schema_deploy(c->config, &err), &err);
-    if (!c->json)
-        (void)puts("the schema is there, and as this version needs it");
+    (void)puts(c->json ? "{\"deployed\": true}"
+                       : "the schema is there, and as this version needs it");
     return CLI_OK;
 }
 
@@ -105,52 +106,6 @@ int cli_stats(cli *c)
     return CLI_OK;
 }
 
-static int64_t health_value(const wp_health *health, wp_health_value value, int64_t unit)
-{
-    const int64_t found = wp_health_store_value(health, 0, value);
-    return found == WP_HEALTH_NOT_KNOWN ? 0 : found / unit;
-}
-
-/* main.c has opened the store, or said that it is unhealthy. */
-int cli_health(cli *c)
-{
-    static const char *const columns[] = {"health",        "store",        "reason",
-                                          "ready",         "oldest (s)",   "stale",
-                                          "jobs late (s)", "latency (us)", "schema"};
-    static const int codes[] = {CLI_OK, CLI_DEGRADED, CLI_UNHEALTHY};
-    const int64_t max_age_ms = cli_duration_ms(c->args, "max-age", -1);
-    const int64_t limit_ms = cli_duration_ms(c->args, "limit", -1);
-    const bool scheduler = cli_flag(c->args, "scheduler");
-    wp_health *health = NULL;
-    wp_error *err = NULL;
-    wp_health_status status;
-    cli_args_end(c->args);
-    cli_check(wp_health_read(&health, c->store,
-                             scheduler ? WP_HEALTH_OF_SCHEDULER : WP_HEALTH_OF_ALL, max_age_ms,
-                             limit_ms, &err),
-              &err);
-    status = wp_health_get_status(health);
-    if (status == WP_HEALTH_UNHEALTHY)
-        (void)fprintf(stderr, "waypost: unhealthy: %s\n", wp_health_reason(health));
-    if (c->json) {
-        (void)puts(wp_health_json(health));
-    } else if (status != WP_HEALTH_UNHEALTHY) {
-        cli_table *table = cli_table_new(c, columns, COUNT(columns));
-        cli_text(table, wp_health_status_name(status));
-        cli_text(table, wp_store_id(c->store));
-        cli_text(table, wp_health_reason(health));
-        cli_int(table, health_value(health, WP_HEALTH_READY, 1));
-        cli_int(table, health_value(health, WP_HEALTH_OLDEST_US, 1000000));
-        cli_int(table, health_value(health, WP_HEALTH_STALE, 1));
-        cli_int(table, health_value(health, WP_HEALTH_JOBS_LATE_US, 1000000));
-        cli_int(table, health_value(health, WP_HEALTH_LATENCY_US, 1));
-        cli_int(table, health_value(health, WP_HEALTH_SCHEMA, 1));
-        cli_table_end_one(table);
-    }
-    wp_health_free(health);
-    return codes[status];
-}
-
 /* ---- messages ----------------------------------------------------------------------------- */
 
 char *cli_read_all(size_t *len)
@@ -167,6 +122,10 @@ char *cli_read_all(size_t *len)
         }
         *len += fread(text + *len, 1, cap - *len - 1, stdin);
     } while (!feof(stdin) && !ferror(stdin));
+    if (ferror(stdin)) {
+        cli_tell(CLI_FAILED, "the standard input cannot be read: %s", strerror(errno));
+        exit(CLI_FAILED);
+    }
     text[*len] = '\0';
     return text;
 }

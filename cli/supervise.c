@@ -202,23 +202,13 @@ static void pause_ms(int64_t ms)
     (void)nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
 }
 
-static int64_t option(const wp_config *config, const char *key)
-{
-    char *text = NULL;
-    wp_error *err = NULL;
-    int64_t value;
-    cli_check(wp_config_get(&text, config, key, &err), &err);
-    value = strtoll(text, NULL, 10);
-    wp_text_free(text);
-    return value;
-}
-
 static void supervise(cli *c, crew *crew_, wp_scaling *scaling, wp_source source, const char *topic)
 {
-    const int64_t interval_ms = option(c->config, "scaling.interval_ms");
+    const int64_t interval_ms = cli_config_number(c->config, "scaling.interval_ms");
     int64_t next_us = now_us(), depth = 0, done = 0, wanted = 0;
     wp_error *err = NULL;
-    change_to(crew_, option(c->config, "scaling.min_instances")); /* whatever the database says */
+    change_to(crew_, cli_config_number(c->config,
+                                       "scaling.min_instances")); /* whatever the database says */
     while (!ending) {
         tend(crew_);
         if (now_us() >= next_us) {

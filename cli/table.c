@@ -156,7 +156,7 @@ static void print_one(const cli_table *table)
     }
 }
 
-static void print_json(const json_t *value)
+void cli_json(const json_t *value)
 {
     (void)json_dumpf(value, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY);
     (void)putchar('\n');
@@ -171,19 +171,44 @@ static void end(cli_table *table)
 void cli_table_end(cli_table *table)
 {
     if (table->json)
-        print_json(table->rows);
+        cli_json(table->rows);
     else
         print_rows(table);
+    end(table);
+}
+
+void cli_table_end_line(cli_table *table)
+{
+    if (table->json) {
+        (void)json_dumpf(table->rows, stdout, JSON_COMPACT);
+        (void)putchar('\n');
+    } else {
+        print_rows(table);
+    }
     end(table);
 }
 
 void cli_table_end_one(cli_table *table)
 {
     if (table->json)
-        print_json(json_array_get(table->rows, 0));
+        cli_json(json_array_get(table->rows, 0));
     else
         print_one(table);
     end(table);
+}
+
+void cli_changed(const cli *c, bool changed)
+{
+    if (c->json)
+        (void)printf("{\"changed\": %s}\n", changed ? "true" : "false");
+}
+
+int cli_changed_or_not_found(const cli *c, bool changed, const char *what, const char *name)
+{
+    if (!changed)
+        return cli_not_found(what, name);
+    cli_changed(c, true);
+    return CLI_OK;
 }
 
 void cli_count(const cli *c, const char *name, size_t count)

@@ -10,6 +10,7 @@ import os
 import random
 import re
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -20,9 +21,10 @@ import uuid
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import servers  # noqa: E402
+
 PROGRAM = ""
-#: On which server the tests run too, that need none in particular.
-SERVERS = {"Postgresql": "WAYPOST_TEST_POSTGRESQL", "Mariadb": "WAYPOST_TEST_MARIADB"}
 NONE = str(uuid.UUID(int=7))
 
 
@@ -35,22 +37,12 @@ class Cli(unittest.TestCase):
         self.directory = Path(directory.name)
         self.environment = {"PATH": os.environ["PATH"], "WAYPOST_STORE_URL": f"sqlite:{self.directory / 'app.db'}"}
         if self.server:
-            self.environment["WAYPOST_STORE_URL"] = self.url_of_server(os.environ[self.server])
+            if self.server == servers.SERVERS["Mariadb"]:
+                self.environment["WAYPOST_STORE_URL"] = servers.database(self, self.server)
+            else:
+                self.environment["WAYPOST_STORE_URL"] = servers.url_of(self, self.server)
             self.environment["WAYPOST_STORE_SCHEMA"] = f"cli{uuid.uuid4().hex[:12]}"
         self.environment.update({key: value for key, value in os.environ.items() if "SAN_OPTIONS" in key})
-
-    def url_of_server(self, url: str) -> str:
-        """Its database; on MariaDB one that is made for this test."""
-        if self.server != SERVERS["Mariadb"]:
-            return url
-        import pyodbc
-
-        name = f"cli{uuid.uuid4().hex[:12]}"
-        connection = pyodbc.connect(url[len("odbc:") :], autocommit=True)
-        self.addCleanup(connection.close)
-        connection.execute(f"CREATE DATABASE {name}")
-        self.addCleanup(connection.execute, f"DROP DATABASE {name}")
-        return f"{url};Database={name}"
 
     def run_cli(
         self, *words: str, code: int = 0, stdin: str = "", environment: Optional[Dict[str, str]] = None
@@ -147,6 +139,9 @@ class Schema(Cli):
             (("dead", "replay", "--all", "--id", "1"), "id"),
             (("dead", "purge", "--all"), "--yes"),
             (("dead", "frobnicate"), "frobnicate"),
+            (("dead", "purge", "--topic", "", "--all", "--yes"), "--topic is empty"),
+            (("dead", "replay", "--reason=", "--all"), "--reason is empty"),
+            (("enqueue", "t", "x", "--unique-key", ""), "--unique-key is empty"),
             (("dead", "list", "--limit", "0"), "--limit"),
             (("show",), "id"),
             (("show", "1"), "id"),
@@ -165,6 +160,27 @@ class Schema(Cli):
             with self.subTest(words):
                 self.assertIn(said, self.run_cli(*words, code=2).stderr)
         self.assertEqual(self.read("stats"), [])
+
+    # proves: CLI-001
+    def test_json_is_one_document_whatever_happens(self) -> None:
+        missing = self.read("health", code=5)
+        self.assertEqual((missing["status"], missing["stores"]), ("unhealthy", []))
+        self.assertIn("deploy", self.read("verify", code=1)["error"])
+        self.assertEqual(self.read("deploy"), {"deployed": True})
+        for words, changed in (
+            (("pause", "t"), True), (("jobs", "put", "j", "@daily"), True), (("jobs", "pause", "j"), True),
+            (("jobs", "resume", "j"), True), (("resume", "t"), True), (("jobs", "delete", "j", "--yes"), True),
+        ):
+            self.assertEqual(self.read(*words), {"changed": changed}, words)
+        for words, code in (
+            (("jobs", "delete", "j", "--yes"), 3), (("show", NONE), 3), (("timers", "cancel", NONE), 3),
+            (("runs", "cancel", NONE), 3), (("dead", "edit", NONE, "x", "--queue", "outbox"), 3),
+            (("frobnicate",), 2), (("stats", "--queue", "x"), 2), ((), 2), (("--set", "x=1", "stats"), 2),
+        ):
+            self.assertEqual(self.read(*words, code=code)["code"], code, words)
+        self.assertEqual(self.read("--version")["version"], self.read("verify")["version"])
+        looks = self.run_cli("--json", "top", "--count", "2", "--interval", "100ms").stdout.splitlines()
+        self.assertEqual([json.loads(look) for look in looks], [[], []])
 
     def test_help_names_every_command_and_code(self) -> None:
         text = self.run_cli("help").stdout
@@ -205,6 +221,18 @@ class Schema(Cli):
         with open("/dev/full", "w", encoding="utf-8") as full:
             done = subprocess.run([PROGRAM, "help"], stdout=full, env=self.environment, timeout=60)
         self.assertEqual(done.returncode, 1)
+
+    def test_standard_files_that_are_closed_are_no_others(self) -> None:
+        """Where one is closed, the next file or connection that is opened would be it."""
+        self.run_cli("deploy")
+        for words, closed, code in (
+            ("stats", ">&-", 1), ("enqueue t -", "<&-", 1), ("enqueue t -", "</", 1), ("show nothing", "2>&-", 2)
+        ):
+            with self.subTest(words):
+                done = subprocess.run(["sh", "-c", f"exec {PROGRAM} {words} {closed}"], env=self.environment, timeout=60)
+                self.assertEqual(done.returncode, code)
+        self.assertEqual(self.read("stats"), [])
+        self.assertEqual(self.read("health")["status"], "healthy")
 
 
 class Messages(Cli):
@@ -724,6 +752,18 @@ class Copy(Cli):
 
 
 class Health(Cli):
+    # proves: CLI-001, HLT-001
+    def test_health_of_a_server_that_says_nothing_ends_at_its_limit(self) -> None:
+        with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as silent:
+            port = silent.getsockname()[1]
+            for url in (
+                f"postgresql://nobody@127.0.0.1:{port}/none",
+                f"odbc:Driver=MariaDB Unicode;Server=127.0.0.1;Port={port};Uid=nobody;Database=none",
+            ):
+                options = ["--set", "store.connect_timeout_ms=600000", "health", "--limit", "300ms"]
+                said = self.read("--url", url, *options, code=5)  # which ends it after a minute
+                self.assertEqual(said["reason"], "the database did not answer within 300 ms")
+
     # proves: CLI-001
     def test_health_tells_by_its_code(self) -> None:
         self.assertIn("unhealthy", self.run_cli("health", code=5).stderr)
@@ -750,11 +790,10 @@ class Health(Cli):
         self.assertIn("its run is not made", late["reason"])
 
 
-for _name, _variable in SERVERS.items():
-    if os.environ.get(_variable):
-        for _case in (Messages, Jobs, Copy) if _name == "Mariadb" else (Messages, Workers, Jobs, Copy):  # whose DDL is slow
-            _on_server = type(f"{_case.__name__}On{_name}", (_case,), {"server": _variable})
-            globals()[_on_server.__name__] = _on_server
+for _name, _variable in servers.SERVERS.items():
+    for _case in (Messages, Jobs, Copy) if _name == "Mariadb" else (Messages, Workers, Jobs, Copy):  # whose DDL is slow
+        _on_server = type(f"{_case.__name__}On{_name}", (_case,), {"server": _variable})
+        globals()[_on_server.__name__] = _on_server
 
 if __name__ == "__main__":
     PROGRAM = os.path.abspath(sys.argv.pop(1))
