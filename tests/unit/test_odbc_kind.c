@@ -165,6 +165,8 @@ static void test_kind__sql_server__by_both_drivers(void **state)
         assert_string_equal(wp__odbc_kind_sqlstate(kind, "42000", 1222), "55P03");
         assert_string_equal(wp__odbc_kind_sqlstate(kind, "HY000", 3960), "40001");
         assert_string_equal(wp__odbc_kind_sqlstate(kind, "42000", 102), "42000");
+        assert_string_equal(wp__odbc_kind_sqlstate(kind, "23000", 547), "23514");   /* CHECK */
+        assert_string_equal(wp__odbc_kind_sqlstate(kind, "42000", 50000), "45000"); /* a trigger */
         wp__odbc_string_complete(&out, "Server=s;Pwd={a;b}", kind, 5000);
         all = wp__buf_take(&out);
         finds(all, "Pwd", "a;b");

@@ -64,9 +64,16 @@ static const wp__odbc_code sqlserver_codes[] = {
     {64, "08S01"},    /* the network name is gone */
     {121, "08S01"},   /* the semaphore timeout of the network */
     {208, "42P01"},   /* no such table */
+    {220, "22003"},   /* out of the type's range */
     {229, "42501"},   /* permission denied */
     {233, "08S01"},   /* no process at the other end of the pipe */
+    {245, "22018"},   /* cannot be converted */
     {266, "25000"},   /* a procedure left another count of transactions */
+    {511, "54000"},   /* larger than a row may be */
+    {515, "23502"},   /* NOT NULL; this and the next one are no race that is lost */
+    {517, "22008"},   /* no such time */
+    {547, "23514"},   /* CHECK, or a foreign key */
+    {550, "44000"},   /* WITH CHECK OPTION */
     {596, "08S01"},   /* the session is being killed */
     {601, "40001"},   /* data moved under a scan that takes no locks */
     {701, "53200"},   /* memory */
@@ -75,6 +82,7 @@ static const wp__odbc_code sqlserver_codes[] = {
     {1204, "53200"},  /* locks */
     {1205, "40001"},  /* deadlock */
     {1222, "55P03"},  /* waited for a lock for too long */
+    {1946, "54000"},  /* larger than the key of an index may be */
     {2601, "23505"},  /* a unique index */
     {2627, "23505"},  /* a unique key */
     {2628, "22001"},  /* too long */
@@ -87,6 +95,8 @@ static const wp__odbc_code sqlserver_codes[] = {
     {3961, "40001"},  /* the schema was */
     {3966, "40001"},  /* the row version is gone */
     {6005, "57P01"},  /* shutting down */
+    {8114, "22018"},  /* cannot be converted */
+    {8115, "22003"},  /* out of the type's range */
     {8152, "22001"},  /* too long */
     {8645, "53200"},  /* waited for memory for too long */
     {9002, "53100"},  /* the log is full */
@@ -130,7 +140,8 @@ static const wp__odbc_kind kinds[] = {
      .settings = msodbcsql,
      .wide = true,
      .direct = true,
-     .codes = sqlserver_codes},
+     .codes = sqlserver_codes,
+     .apps_own = 50000},
     {.dbms = "Microsoft SQL Server",
      .driver = "libtdsodbc",
      .engine = &wp__engine_sqlserver,
@@ -138,7 +149,8 @@ static const wp__odbc_kind kinds[] = {
      .settings = freetds,
      .wide = true,
      .direct = true,
-     .codes = sqlserver_codes},
+     .codes = sqlserver_codes,
+     .apps_own = 50000},
 };
 
 /* Versions are numbers with dots between, maybe with more behind; "10" is before "10.6". */
@@ -170,7 +182,7 @@ const char *wp__odbc_kind_sqlstate(const wp__odbc_kind *kind, const char *sqlsta
     for (const wp__odbc_code *code = kind ? kind->codes : NULL; code && code->native; code++)
         if (code->native == native)
             return code->sqlstate;
-    return sqlstate;
+    return kind && kind->apps_own && native >= kind->apps_own ? "45000" : sqlstate;
 }
 
 /* ---- connection strings ------------------------------------------------------------------- */

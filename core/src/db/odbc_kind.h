@@ -38,6 +38,9 @@ typedef struct wp__odbc_kind {
     int64_t vanished_unit_ms; /* what it is counted in */
     /* What its own numbers of errors mean, where the SQLSTATE does not tell; the last one is 0. */
     const wp__odbc_code *codes;
+    long
+        apps_own; /* from this number on errors are raised by the app's own triggers; 0: they are told
+                    * by their SQLSTATE */
 } wp__odbc_kind;
 
 /* The SQLSTATE that an error is treated as. */

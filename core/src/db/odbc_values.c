@@ -32,8 +32,9 @@ static SQLRETURN bind_wide(wp__odbc_params *v, size_t i, wp__utf16 *utf16, SQLHS
                            const wp__value *value)
 {
     wp__buf *wide = &v->wide[i];
+    const bool null = value->type == WP_VALUE_NULL || !value->p;
     bool is_long;
-    if (!wp__utf16_encode(wide, utf16, value->p ? value->p : "", value->len))
+    if (!wp__utf16_encode(wide, utf16, null ? "" : value->p, null ? 0 : value->len))
         return SQL_ERROR;
     is_long = wide->len / 2 > SHORT_TEXT;
     v->lengths[i] = value->type == WP_VALUE_NULL ? SQL_NULL_DATA : (SQLLEN)wide->len;
