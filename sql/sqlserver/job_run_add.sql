@@ -1,2 +1,2 @@
--- job_run_add: a run of the job @Number for the occurrence @Occurrence (null: now, by hand), unless it has one. @Status 1: skipped; 2: skipped if another one with its ordering key is unfinished; 3: or if @BatchSize are. 1: it is to be run.
+-- job_run_add: a run of the job @Number for the occurrence @Occurrence (null: now, by hand), unless it has one. None for a job that arrives from another store. The job cannot be deleted meanwhile. @Status 1: skipped; 2: skipped if another one with its ordering key is unfinished; 3: or if @BatchSize are. 1: it is to be run.
 EXEC {JobRuns_Add} @Id = :id, @Number = :number, @OrderingKey = :ordering_key, @Occurrence = :occurrence, @Status = :status, @BatchSize = :batch, @Reason = :reason, @Now = :now

@@ -61,20 +61,10 @@ int64_t cb_move(pair *p)
     return moved;
 }
 
-static void is_refused_by_name(pair *p)
-{
-    wp_copy *copy = NULL;
-    WPT_FAILS(wp_copy_new(&copy, p->from, p->to, WPT_ERR), WP_E_STATE, "sqlserver");
-    assert_null(copy);
-}
-
 void cb_with_pair(void **state, int way, void (*scenario)(pair *))
 {
     pair p;
     open_pair(&p, *state, way);
-    if (strcmp(wp_store_engine(p.b->store), "sqlserver") == 0)
-        is_refused_by_name(&p);
-    else
-        scenario(&p);
+    scenario(&p);
     close_pair(&p);
 }

@@ -21,7 +21,7 @@ wp_copy *cb_copy(pair *p);
 void cb_run(wp_copy *copy);
 /* All that can be moved; how many messages and runs were. */
 int64_t cb_move(pair *p);
-/* Run a scenario, or see that the engine is refused by name. `state` is the bed's. */
+/* Run a scenario. `state` is the bed's. */
 void cb_with_pair(void **state, int way, void (*scenario)(pair *));
 
 #endif

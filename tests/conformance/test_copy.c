@@ -757,7 +757,8 @@ static bool is_engine(const wp_store *store, const char *name)
 /* Only those that it refuses stay, as they were, and are named; all others go on. */
 static void refuses_single_ones(pair *p)
 {
-    const bool file = is_engine(p->to, "sqlite"), pg = is_engine(p->to, "postgresql");
+    const bool file = is_engine(p->to, "sqlite");
+    const bool schemas = is_engine(p->to, "postgresql") || is_engine(p->to, "sqlserver");
     const wp_id owner = wpt_owner(1);
     char formatted[37], done[200] = "";
     wp_copy *copy;
@@ -766,8 +767,9 @@ static void refuses_single_ones(pair *p)
     if (!exec_at(p, p->to,
                  file ? "CREATE TRIGGER no BEFORE INSERT ON infra_outbox WHEN NEW.payload = 'no' "
                         "BEGIN SELECT RAISE(ABORT, 'not this one'); END"
-                 : pg ? "ALTER TABLE infra.outbox ADD CONSTRAINT refused CHECK (payload <> 'no')"
-                      : "ALTER TABLE infra_outbox ADD CONSTRAINT refused CHECK (payload <> 'no')"))
+                 : schemas
+                     ? "ALTER TABLE infra.Outbox ADD CONSTRAINT refused CHECK (Payload <> 'no')"
+                     : "ALTER TABLE infra_outbox ADD CONSTRAINT refused CHECK (payload <> 'no')"))
         return;
     (void)wpt_enqueue(p->from, "t", "1");
     no = wpt_enqueue(p->from, "t", "no");
@@ -797,9 +799,9 @@ static void refuses_single_ones(pair *p)
     handle_all(done, sizeof done, p->to);
     assert_string_equal(done, "1,2,");
     (void)exec_at(p, p->to,
-                  file ? "DROP TRIGGER no"
-                  : pg ? "ALTER TABLE infra.outbox DROP CONSTRAINT refused"
-                       : "ALTER TABLE infra_outbox DROP CONSTRAINT refused");
+                  file      ? "DROP TRIGGER no"
+                  : schemas ? "ALTER TABLE infra.Outbox DROP CONSTRAINT refused"
+                            : "ALTER TABLE infra_outbox DROP CONSTRAINT refused");
     assert_int_equal(cb_move(p), 4);
 }
 

@@ -36,7 +36,7 @@ WP_BEGIN_DECLS
 typedef struct wp_copy wp_copy;
 
 /** Begin one; nothing is changed yet.
- * @return WP_OK; WP_E_ARGUMENT: both are the same store; WP_E_STATE: not from or to this engine. */
+ * @return WP_OK; WP_E_ARGUMENT: both are the same store. */
 WP_API wp_status wp_copy_new(wp_copy **out, wp_store *source, wp_store *target, wp_error **err);
 /** How many messages a step moves, 1 to WP_BATCH_MAX (500); more, if they have one ordering key. */
 WP_API wp_status wp_copy_set_page(wp_copy *copy, int64_t messages, wp_error **err);

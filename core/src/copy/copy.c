@@ -33,14 +33,6 @@ static bool is_moved(const wp__queue *queue)
     return found;
 }
 
-static wp_status check_engine(const wp_store *store, wp_error **err)
-{
-    if (wp__store_engine(store)->statements[WP__SQL_COPY_SELF].text)
-        return WP_OK;
-    return wp__fail(err, WP_E_STATE, "Waypost does not move work from or to %s yet",
-                    wp_store_engine(store));
-}
-
 static bool same_names(const wp_store *a, const wp_store *b)
 {
     const wp__sql_names *x = wp__store_names(a), *y = wp__store_names(b);
@@ -62,8 +54,7 @@ wp_status wp_copy_new(wp_copy **out, wp_store *source, wp_store *target, wp_erro
     if (!out)
         return wp__fail(err, WP_E_ARGUMENT, "out is NULL");
     if ((st = wp__store_check(source, err)) != WP_OK ||
-        (st = wp__store_check(target, err)) != WP_OK || (st = check_engine(source, err)) != WP_OK ||
-        (st = check_engine(target, err)) != WP_OK)
+        (st = wp__store_check(target, err)) != WP_OK)
         return st;
     if (source == target || same_names(source, target))
         return fail_same(err);

@@ -24,8 +24,7 @@ typedef enum how {
     MUST,     /* it must give a row, else nothing is done */
     NONE,     /* it must give none, else nothing is done */
     NUMBERS,  /* of runs, which those after it are about */
-    ABOUT,    /* a queue's, about runs; left out if there are none */
-    IF_THERE, /* likewise, where the engine has it */
+    ABOUT,    /* a queue's, about runs; left out without any, or where the engine lacks it */
     ALL_HELD  /* likewise, and it must give all, else nothing is done */
 } how;
 
@@ -104,7 +103,7 @@ static bool is_left_out(const job_op *self, const step *next)
 {
     if (next->how < ABOUT)
         return false;
-    return !self->about || (next->how == IF_THERE &&
+    return !self->about || (next->how == ABOUT &&
                             !wp__op_has(&self->base, wp__queue_sql_id(&wp__job_run, next->run)));
 }
 
@@ -263,7 +262,7 @@ wp_status wp__copy_job_free(const wp__copy_end *end, const wp__copy_job *job,
                             const wp__copy_seqs *seqs, bool job_too, wp_error **err)
 {
     enum { OF_THE_JOB = 2 };
-    static const step steps[] = {{ABOUT, OF_RUNS(COPY_FREE, 0)},   {IF_THERE, OF_RUNS(UNBLOCK, 0)},
+    static const step steps[] = {{ABOUT, OF_RUNS(COPY_FREE, 0)},   {ABOUT, OF_RUNS(UNBLOCK, 0)},
                                  {ABOUT, OF_RUNS(COPY_BURY, 0)},   {ABOUT, OF_RUNS(COPY_CLEAR, 0)},
                                  {ABOUT, OF_RUNS(COPY_FORGET, 0)}, {JUST_RUN, OF_JOB(FREE, 0)},
                                  {JUST_RUN, OF_JOB(FORGET, 0)}};

@@ -169,8 +169,9 @@ typedef struct step {
     uint8_t how;
 } step;
 
-/* HELD: it must give all numbers that were asked for, else nothing is done; those after it are about the same. */
-enum { ALWAYS, IF_THERE, HELD };
+/* HELD: it must give all numbers that were asked for, else nothing is done; those after it are about the same. Others are
+ * left out where another one does what they do. */
+enum { ALWAYS, HELD };
 
 typedef struct plan_op {
     wp_op base;
@@ -260,7 +261,7 @@ static wp_status plan_next(wp_op *op, wp_error **err)
         self->list = !self->list;
         wp__buf_clear(&self->lists[self->list]);
     }
-    while (self->at < self->count && self->steps[self->at].how == IF_THERE &&
+    while (self->at < self->count && self->steps[self->at].how != HELD &&
            !wp__op_has(op, wp__queue_sql_id(op->queue, self->steps[self->at].statement)))
         self->at++;
     if (self->at == self->count)
@@ -409,7 +410,7 @@ wp_status wp__copy_take(size_t *found, wp__copy_place *place, const wp__copy_end
     static const step steps[] = {
         {WP__QUEUE_COPY_FIND, 2, 0, ALWAYS},  {WP__QUEUE_COPY_TAKE, 0, 0, ALWAYS},
         {WP__QUEUE_COPY_NOTE, 0, 0, ALWAYS},  {WP__QUEUE_COPY_SPLIT, 1, 0, ALWAYS},
-        {WP__QUEUE_COPY_FREE, 0, 0, ALWAYS},  {WP__QUEUE_UNBLOCK, 0, 0, IF_THERE},
+        {WP__QUEUE_COPY_FREE, 0, 0, ALWAYS},  {WP__QUEUE_UNBLOCK, 0, 0, ALWAYS},
         {WP__QUEUE_COPY_FORGET, 0, 0, ALWAYS}};
     plan_op op = {
         .end = end, .steps = steps, .count = sizeof steps / sizeof steps[0], .limit = limit};
@@ -448,7 +449,7 @@ wp_status wp__copy_free_held(const wp__copy_end *end, const wp__queue *queue,
                              const wp__copy_seqs *seqs, wp_error **err)
 {
     static const step steps[] = {{WP__QUEUE_COPY_FREE, 0, 0, ALWAYS},
-                                 {WP__QUEUE_UNBLOCK, 0, 0, IF_THERE},
+                                 {WP__QUEUE_UNBLOCK, 0, 0, ALWAYS},
                                  {WP__QUEUE_COPY_BURY, 0, 0, ALWAYS},
                                  {WP__QUEUE_COPY_CLEAR, 0, 0, ALWAYS},
                                  {WP__QUEUE_COPY_FORGET, 0, 0, ALWAYS}};

@@ -44,6 +44,8 @@ wp_status wp__copy_rows_add(wp__copy_rows *rows, const wp__queue *queue, const w
         return wp__fail_nomem(err);
     bytes = 0;
     for (size_t i = 0; i < wp__copy_columns(queue); i++) {
+        if (columns[i].type == WP_VALUE_NULL) /* its text is the one of a row before it, or none */
+            continue;
         row->columns[i] = columns[i];
         if (!has_bytes(&columns[i]))
             continue;

@@ -406,7 +406,8 @@ static wp_status check_tables(const wp_config *config, const wp__engine *engine,
     /* where tables and procedures have the seeds' names */
     static const char *const more[] = {"DeadLetters", "GuidIdList",      "JobRuns",     "Jobs",
                                        "JoinMember",  "JoinNext",        "JoinWait",    "TimeOf",
-                                       "Timers",      "SemaphoreHolder", "PausedTopic", "BytesOf"};
+                                       "Timers",      "SemaphoreHolder", "PausedTopic", "BytesOf",
+                                       "CopyItem",    "CopyJob",         "CopyPause",   "CopySelf"};
     const char *const options[] = {"store.outbox_table", "store.inbox_table"};
     const char *const tables[] = {config->outbox_table, config->inbox_table};
     const bool seeds = engine->inbox != NULL;

@@ -361,11 +361,8 @@ public class SqlServerTests
         };
         static string Text(BooleanExpression e, string? alias)
         {
-            var words = e.ScriptTokenStream.Skip(e.FirstTokenIndex).Take(e.LastTokenIndex - e.FirstTokenIndex + 1)
-                .Where(t => t.TokenType != TSqlTokenType.WhiteSpace).Select(t => t.Text).ToList();
-            if (alias != null && words is [var first, ".", ..] && first == alias)
-                words.RemoveRange(0, 2);
-            return string.Join(' ', words);
+            var words = Words(e);
+            return alias != null && words.StartsWith(alias + " . ", StringComparison.Ordinal) ? words[(alias.Length + 3)..] : words;
         }
     }
 
@@ -444,6 +441,57 @@ public class SqlServerTests
         Assert.True(inner >= 5);
         Assert.DoesNotContain(Sent.Plain("statement"), s => Inner.Any(i => s.Text.Contains($"[{i}]")));
     }
+
+    /// <summary>What is moved between stores is changed only while the other store holds it; and what is looked for passes what
+    /// others have locked, but is looked at again under locks.</summary>
+    /* proves: CLI-001 */
+    [Fact]
+    public void Moves_ChangeOnlyWhatIsHeld()
+    {
+        foreach (var queue in Queues)
+        {
+            foreach (var name in new[] { "CopyFree", "CopyHeld", "CopyRemove", "CopySettle" })
+            {
+                var changes = Procedure.Find<UpdateDeleteSpecificationBase>(Named($"{queue}_{name}").Body)
+                    .Where(d => d.Target is NamedTableReference { SchemaObject.BaseIdentifier.Value: "m" }).ToList();
+                var where = Words(Assert.Single(changes).WhereClause);
+                Assert.Contains("i . Peer = @OwnerToken", where);
+                Assert.Contains("m . OwnerToken = i . Peer", where);
+                Assert.Matches(@"m \. Status(Code)? = 1", where);
+            }
+            foreach (var name in new[] { "CopyTake", "CopyHoldDead" })
+                Assert.Matches(name == "CopyTake" ? @"m \. Status(Code)? = 0$" : @"m \. Status(Code)? = 3$",
+                    Words(Procedure.Find<UpdateSpecification>(Named($"{queue}_{name}").Body)[0].WhereClause));
+            Assert.All(Named($"{queue}_CopyFind").Tables.Where(t => t.SchemaObject.BaseIdentifier.Value == queue), t => Assert.Contains(TableHintKind.ReadPast, Hints(t)));
+            Assert.All(Named($"{queue}_CopySplit").Tables.Where(t => t.SchemaObject.BaseIdentifier.Value == queue), t =>
+            {
+                Assert.Contains(TableHintKind.ReadCommittedLock, Hints(t));
+                Assert.DoesNotContain(TableHintKind.ReadPast, Hints(t));
+            });
+        }
+    }
+
+    /// <summary>Who gives a job a run keeps it from being deleted until he commits, by its place in the index of ids: a lock of the row
+    /// alone is passed by who reads at READ COMMITTED.</summary>
+    /* proves: CLI-001 */
+    [Fact]
+    public void Jobs_ThatAreGivenRuns_AreNotDeletedMeanwhile()
+    {
+        foreach (var (name, kind) in new[] { ("JobRuns_Add", TableHintKind.RepeatableRead), ("CopyJob_Held", TableHintKind.XLock) })
+        {
+            var place = Assert.Single(Named(name).Tables, t => t.SchemaObject.BaseIdentifier.Value == "Jobs" && Hints(t).Contains(kind));
+            Assert.Equal("Jobs_Known", Assert.Single(place.TableHints.OfType<IndexTableHint>()).IndexValues[0].Identifier.Value);
+        }
+        var held = Named("CopyJob_Held");
+        var first = held.Tables.First(t => t.SchemaObject.BaseIdentifier.Value == "Jobs");
+        Assert.Contains(TableHintKind.XLock, Hints(first));
+    }
+
+    private static Procedure Named(string name) => Model.Plain.Procedures.Values.Single(p => p.Name == name);
+
+    private static string Words(TSqlFragment part) =>
+        string.Join(' ', part.ScriptTokenStream.Skip(part.FirstTokenIndex).Take(part.LastTokenIndex - part.FirstTokenIndex + 1)
+            .Where(t => t.TokenType != TSqlTokenType.WhiteSpace).Select(t => t.Text));
 
     /// <summary>The script gives the right to call procedures, and no other.</summary>
     /* proves: SDP-004, OBX-105 */

@@ -1,0 +1,2 @@
+-- copy_job_remove: it is deleted, unless it was changed since.
+EXEC {CopyJob_Remove} @OwnerToken = :owner, @Number = :number

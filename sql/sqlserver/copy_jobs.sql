@@ -1,0 +1,2 @@
+-- copy_jobs: how many jobs there are.
+EXEC {CopyJob_Count}

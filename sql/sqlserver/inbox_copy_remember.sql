@@ -1,0 +1,2 @@
+-- inbox_copy_remember: store a message that was done elsewhere, unless its key or its id is known here; its number.
+EXEC {inbox_CopyRemember} @Id = :id, @CorrelationId = :correlation_id, @OrderingKey = :ordering_key, @CreatedAt = :since, @DueAt = :due_at, @ExpiresAt = :expires_at, @Attempts = :attempts, @ClaimNumber = :version, @FinishedAt = :occurrence, @Worker = :worker, @Reason = :reason, @Source = :source, @MessageId = :message_id, @Consumer = :consumer, @Hash = :hash, @HashAlgorithm = :hash_algorithm, @LastSeen = :delay

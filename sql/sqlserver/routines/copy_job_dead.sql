@@ -1,0 +1,13 @@
+-- copy_job_dead: its runs that are dead letters; nobody purges or replays them meanwhile.
+IF OBJECT_ID(N{text:CopyJob_Dead}) IS NULL EXEC (N{body}CREATE PROCEDURE {CopyJob_Dead} AS RETURN{end});
+GO
+ALTER PROCEDURE {CopyJob_Dead}
+    @Number BIGINT
+AS
+BEGIN
+{settings}
+    SELECT r.Seq
+    FROM {Jobs} AS j JOIN {JobRuns} AS r WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK) ON r.JobId = j.Id
+    WHERE j.Seq = @Number AND r.StatusCode = 3
+    ORDER BY r.Seq;
+END

@@ -1,0 +1,18 @@
+-- copy_job_lock: the job @Number, if it is still the one @Id, and not on its way.
+IF OBJECT_ID(N{text:CopyJob_Lock}) IS NULL EXEC (N{body}CREATE PROCEDURE {CopyJob_Lock} AS RETURN{end});
+GO
+ALTER PROCEDURE {CopyJob_Lock}
+    @Number BIGINT,
+    @Id UNIQUEIDENTIFIER
+AS
+BEGIN
+{settings}
+    DECLARE @held TABLE (Seq BIGINT NOT NULL);
+    -- It is written as it was, for that locks everywhere.
+    UPDATE j
+    SET Version = j.Version
+    OUTPUT inserted.Seq INTO @held
+    FROM {Jobs} AS j WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
+    WHERE j.Seq = @Number AND j.Id = @Id AND NOT EXISTS (SELECT 1 FROM {CopyJob} AS c WHERE c.JobSeq = j.Seq AND c.JobId = j.Id);
+    SELECT h.Seq FROM @held AS h;
+END

@@ -1,0 +1,13 @@
+-- copy_job_runs: its runs that wait.
+IF OBJECT_ID(N{text:CopyJob_Runs}) IS NULL EXEC (N{body}CREATE PROCEDURE {CopyJob_Runs} AS RETURN{end});
+GO
+ALTER PROCEDURE {CopyJob_Runs}
+    @Number BIGINT
+AS
+BEGIN
+{settings}
+    SELECT r.Seq
+    FROM {Jobs} AS j JOIN {JobRuns} AS r WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK) ON r.JobId = j.Id
+    WHERE j.Seq = @Number AND r.StatusCode = 0
+    ORDER BY r.Seq;
+END

@@ -1,0 +1,19 @@
+-- queue_copy_split: as of other queues; one that belongs to a join that is not over stays, and all of its key with it.
+IF OBJECT_ID(N{text:outbox_CopySplit}) IS NULL EXEC (N{body}CREATE PROCEDURE {outbox_CopySplit} AS RETURN{end});
+GO
+ALTER PROCEDURE {outbox_CopySplit}
+    @OwnerToken UNIQUEIDENTIFIER,
+    @Queue NVARCHAR(20),
+    @Seqs NVARCHAR(MAX)
+AS
+BEGIN
+{settings}
+{seqs}
+    SELECT m.Seq
+    FROM @seq AS s JOIN {CopyItem} AS i WITH (FORCESEEK) ON i.Queue = @Queue AND i.Seq = s.Seq JOIN {queue} AS m WITH (READCOMMITTEDLOCK, FORCESEEK) ON m.Seq = i.Seq
+    WHERE i.Peer = @OwnerToken AND m.OrderedKey IS NOT NULL
+      AND EXISTS (SELECT 1 FROM {queue} AS o WITH (READCOMMITTEDLOCK, INDEX (IX_Ordered))
+                  WHERE o.OrderedKey = m.OrderedKey AND o.OrderedKey IS NOT NULL AND (o.OwnerToken IS NULL OR o.OwnerToken <> @OwnerToken)
+                    AND (o.Status = 1 OR o.Seq < m.Seq OR (o.Topic = N'join.wait' AND DATALENGTH(o.Topic) = DATALENGTH(N'join.wait'))
+                         OR EXISTS (SELECT 1 FROM {JoinMember} AS k WITH (READCOMMITTEDLOCK) JOIN {Join} AS j WITH (READCOMMITTEDLOCK) ON j.Seq = k.JoinSeq WHERE k.Seq = o.Seq AND j.Status = 0)));
+END

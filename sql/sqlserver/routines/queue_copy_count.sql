@@ -1,0 +1,16 @@
+-- queue_copy_count: how many may be moved to the store @OwnerToken, are held (also for another store), are dead, and are on their way: unfinished and dead ones.
+IF OBJECT_ID(N{text:queue_CopyCount}) IS NULL EXEC (N{body}CREATE PROCEDURE {queue_CopyCount} AS RETURN{end});
+GO
+ALTER PROCEDURE {queue_CopyCount}
+    @OwnerToken UNIQUEIDENTIFIER,
+    @Queue NVARCHAR(20)
+AS
+BEGIN
+{settings}
+    SELECT (SELECT COUNT_BIG(*) FROM {queue} AS w WHERE w.Status = 0),
+           (SELECT COUNT_BIG(*) FROM {queue} AS h WHERE h.Status = 1
+               AND NOT EXISTS (SELECT 1 FROM {CopyItem} AS k WHERE k.Queue = @Queue AND k.Seq = h.Seq AND k.Peer = @OwnerToken)),
+           (SELECT COUNT_BIG(*) FROM {queue} AS f WHERE f.Status = 3),
+           (SELECT COUNT_BIG(*) FROM {CopyItem} AS i WHERE i.Queue = @Queue AND i.Peer = @OwnerToken AND i.IsDead = 0),
+           (SELECT COUNT_BIG(*) FROM {CopyItem} AS d WHERE d.Queue = @Queue AND d.Peer = @OwnerToken AND d.IsDead = 1);
+END
