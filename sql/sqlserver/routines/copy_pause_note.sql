@@ -9,9 +9,9 @@ AS
 BEGIN
 {settings}
     DECLARE @key NVARCHAR(256) = @Topic + N'.';
-    DECLARE @noted TABLE (Noted BIT NOT NULL);
+    DECLARE @noted TABLE (Peer UNIQUEIDENTIFIER NOT NULL);
     INSERT INTO {CopyPause} (Peer, Queue, TopicKey)
-    OUTPUT 1 INTO @noted
+    OUTPUT inserted.Peer INTO @noted
     SELECT @OwnerToken, @Queue, @key
     WHERE NOT EXISTS (SELECT 1 FROM {CopyPause} AS c WHERE c.Peer = @OwnerToken AND c.Queue = @Queue AND c.TopicKey = @key);
     SELECT 1 FROM @noted AS n;
