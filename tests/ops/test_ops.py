@@ -18,7 +18,11 @@ import tempfile
 import time
 import unittest
 from pathlib import Path
-from typing import Callable, Set
+from typing import Any, Callable, Optional, Set
+from urllib.parse import urlsplit
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+import servers  # noqa: E402
 
 HOST = CLI = ""
 PATIENCE = 180
@@ -36,12 +40,12 @@ def promtool(*words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([program, *map(str, words)], text=True, capture_output=True)
 
 
-def metrics_of_a_worker(path: Path) -> Set[str]:
+def metrics_of_a_worker(url: str) -> Set[str]:
     """The names of all samples that a worker tells."""
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as probe:
         port = probe.getsockname()[1]
     environment = dict(
-        os.environ, WAYPOST_STORE_URL=f"sqlite:{path}", WAYPOST_STORE_DEPLOY="true", WAYPOST_LOG_LEVEL="off",
+        os.environ, WAYPOST_STORE_URL=url, WAYPOST_STORE_DEPLOY="true", WAYPOST_LOG_LEVEL="off",
         WAYPOST_METRICS_PORT=str(port),
     )
     host = subprocess.Popen([HOST], env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -81,7 +85,8 @@ class Watching(unittest.TestCase):
 
     # proves: ALR-001
     def test_alerts_and_dashboard_use_metrics_that_a_worker_tells(self) -> None:
-        told = metrics_of_a_worker(self.directory / "app.db")
+        told = metrics_of_a_worker(f"sqlite:{self.directory / 'app.db'}")
+        told |= metrics_of_a_worker(servers.database(self, servers.SERVERS["Postgresql"]))
         dashboard = json.loads((DOCS / "ops/dashboard.json").read_text())
         expressions = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
         self.assertGreater(len(expressions), 20)
@@ -104,15 +109,21 @@ class Watching(unittest.TestCase):
 class Runbooks(unittest.TestCase):
     """Each fault is made; then the runbook's own commands are typed."""
 
+    server: Optional[str] = None  # the variable with its URL; None: SQLite
+    prefix = "infra_"  # before the names of tables
+
     def setUp(self) -> None:
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         self.directory = Path(directory.name)
         (self.directory / "bin").mkdir()
         (self.directory / "bin/waypost").symlink_to(CLI)
+        self.url = f"sqlite:{self.directory / 'app.db'}"
+        if self.server:
+            self.url = servers.database(self, self.server)
         self.environment = {
             "PATH": f"{self.directory / 'bin'}:{os.environ['PATH']}",
-            "WAYPOST_STORE_URL": f"sqlite:{self.directory / 'app.db'}",
+            "WAYPOST_STORE_URL": self.url,
             **{key: value for key, value in os.environ.items() if "SAN_OPTIONS" in key},
         }
         self.retry_after(1)
@@ -142,8 +153,13 @@ class Runbooks(unittest.TestCase):
             self.shell(f"waypost enqueue order.created {payload} {options}")
 
     def sql(self, text: str) -> None:
-        with contextlib.closing(sqlite3.connect(self.directory / "app.db", timeout=PATIENCE)) as connection:
-            connection.executescript(text)
+        """Done to the store's tables, by their names."""
+        with contextlib.closing(self.connect()) as connection:
+            connection.execute(text.format(at=self.prefix))
+            connection.commit()
+
+    def connect(self) -> Any:
+        return sqlite3.connect(self.directory / "app.db", timeout=PATIENCE)
 
     def follow(self, runbook: str, section: str, code: int = 0) -> str:
         """Type the commands of a section; gives what they wrote. `waypost health` and `verify` end with the code."""
@@ -185,7 +201,7 @@ class Runbooks(unittest.TestCase):
     # proves: RUN-001
     def test_messages_wait(self) -> None:
         self.deployed("1")
-        self.sql("UPDATE infra_outbox_work SET next_attempt_at = next_attempt_at - 600000000")
+        self.sql("UPDATE {at}outbox_work SET next_attempt_at = next_attempt_at - 600000000")
         self.assertIn("order.created", self.follow("messages-wait", "See", 4))
         self.follow("messages-wait", "Do")
         self.follow("messages-wait", "Over")
@@ -234,7 +250,7 @@ class Runbooks(unittest.TestCase):
         seen = json.loads(self.shell("waypost --json stats --unfinished"))
         self.assertEqual(sum(row["blocked"] for row in seen), 1)
         self.assertIn("order.created", self.follow("blocked-key", "See"))
-        self.sql("UPDATE infra_outbox_work SET next_attempt_at = 0 WHERE attempt > 0")  # its time comes
+        self.sql("UPDATE {at}outbox_work SET next_attempt_at = 0 WHERE attempt > 0")  # its time comes
         self.follow("blocked-key", "Do")
         self.assertNotIn("order.created", self.follow("blocked-key", "Over"))
         self.assertEqual(len(json.loads(self.shell("waypost --json dead list"))), 1)
@@ -252,7 +268,7 @@ class Runbooks(unittest.TestCase):
     def test_job_late(self) -> None:
         self.deployed()
         self.shell("waypost jobs put hourly '0 * * * *' --topic report")
-        self.sql("UPDATE infra_job SET next_due_at = next_due_at - 86400000000")
+        self.sql("UPDATE {at}job SET next_due_at = next_due_at - 86400000000")
         self.assertIn("its run is not made", self.follow("job-late", "See", 4))
         self.follow("job-late", "Do")
         self.follow("job-late", "Over")
@@ -274,9 +290,84 @@ class Runbooks(unittest.TestCase):
     # proves: RUN-001
     def test_every_runbook_is_rehearsed(self) -> None:
         there = {path.stem.replace("-", "_") for path in (DOCS / "runbooks").glob("*.md")}
-        self.assertEqual({name for name in there if not hasattr(self, f"test_{name}")}, set())
-        self.assertGreaterEqual(len(there), 10)
+        cases = (Runbooks, RunbooksOnPostgresql, RunbooksOnMariadb)
+        rehearsed = {name for name in there if any(getattr(case, f"test_{name}", None) for case in cases)}
+        self.assertEqual(there - rehearsed, set())
+        self.assertGreaterEqual(len(there), 11)
 
+
+class OnServer(Runbooks):
+    test_wal_grows = test_every_runbook_is_rehearsed = None  # type: ignore[assignment]
+
+    # proves: RUN-001
+    def test_database_unreachable(self) -> None:
+        """The network to the server is cut, then it swallows all; a worker that runs meanwhile goes on by itself."""
+        parts = re.match(r"(.*(?:@127\.0\.0\.1:|;Port=))(\d+)(.*)", self.url)
+        assert parts
+        network = servers.Network(int(parts[2]))
+        self.addCleanup(network.cut)
+        self.environment["WAYPOST_STORE_URL"] = f"{parts[1]}{network.port}{parts[3]}"
+        self.deployed()
+        self.handler("cat >> handled; echo >> handled")
+        log = (self.directory / "log").open("w")
+        self.addCleanup(log.close)
+        worker = subprocess.Popen(
+            [CLI, "worker", "order.created", "--", "./handle"], cwd=self.directory, env=self.environment, stderr=log
+        )
+        self.addCleanup(worker.wait, PATIENCE)
+        self.addCleanup(worker.kill)
+        for number, fault in enumerate((network.cut, network.swallow)):
+            self.shell(f"waypost enqueue order.created {number}")
+            self.until(lambda: f"{number}\n" in self.handled())
+            fault()
+            self.assertRegex(self.follow("database-unreachable", "See", 5), "unhealthy: .*(connect|did not answer)")
+            network.mend()
+            self.follow("database-unreachable", "Over")
+        self.shell("waypost enqueue order.created last")
+        self.until(lambda: "last\n" in self.handled())
+        self.assertIsNone(worker.poll())
+
+    def handled(self) -> str:
+        path = self.directory / "handled"
+        return path.read_text() if path.exists() else ""
+
+
+class RunbooksOnPostgresql(OnServer):
+    server = servers.SERVERS["Postgresql"]
+    prefix = "infra."
+
+    def connect(self) -> Any:
+        import psycopg
+
+        return psycopg.connect(self.url)
+
+    # proves: RUN-001
+    def test_old_snapshot(self) -> None:
+        self.deployed()
+        with contextlib.closing(self.connect()) as reader:
+            reader.execute("SET application_name = 'report'")
+            reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+            reader.execute("SELECT count(*) FROM infra.outbox")
+            self.until(lambda: "snapshot" in self.shell("waypost health --set health.snapshot_ms=1; true"))
+            self.environment["WAYPOST_HEALTH_SNAPSHOT_MS"] = "1"
+            seen = self.follow("old-snapshot", "See", 4)
+            self.assertIn("a snapshot has been held for", seen)
+            self.assertIn("report", seen)
+            self.environment["pid"] = str(reader.info.backend_pid)
+            self.follow("old-snapshot", "Do")
+        self.follow("old-snapshot", "Over")
+
+
+class RunbooksOnMariadb(OnServer):
+    server = servers.SERVERS["Mariadb"]
+
+    def connect(self) -> Any:
+        import pyodbc
+
+        return pyodbc.connect(self.url[len("odbc:") :])
+
+
+del OnServer  # has no server of its own
 
 if __name__ == "__main__":
     CLI = os.path.abspath(sys.argv.pop(2))

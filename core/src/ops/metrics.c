@@ -114,6 +114,12 @@ static bool jobs_late(double *out, const source *s, int which)
     return s->found && known(out, s->found->jobs_late_us);
 }
 
+static bool snapshot(double *out, const source *s, int which)
+{
+    (void)which;
+    return s->found && known(out, s->found->snapshot_us);
+}
+
 static bool bytes_of(double *out, const source *s, int which)
 {
     const int64_t bytes = !s->found                      ? WP_HEALTH_NOT_KNOWN
@@ -187,6 +193,10 @@ static const struct {
     {{"waypost_jobs_late_seconds", WP__GAUGE,
       "For how long a job has been due whose run is not made."},
      jobs_late,
+     0},
+    {{"waypost_snapshot_seconds", WP__GAUGE,
+      "For how long the oldest snapshot on a PostgreSQL database has been held."},
+     snapshot,
      0},
     {{"waypost_sqlite_wal_bytes", WP__GAUGE, "Size of the write-ahead log."},
      bytes_of,
