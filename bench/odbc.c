@@ -170,6 +170,8 @@ static int64_t raw_run(raw_odbc *raw, const char *sql)
     (void)SQLRowCount(statement, &changed);
     if (columns && SQL_SUCCEEDED(SQLFetch(statement)))
         (void)SQLGetData(statement, 1, SQL_C_SBIGINT, &number, sizeof number, NULL);
+    while (SQL_SUCCEEDED(SQLMoreResults(statement))) /* what is left unread, a driver cancels */
+        continue;
     (void)SQLFreeHandle(SQL_HANDLE_STMT, statement);
     return columns ? number : changed;
 }
