@@ -85,6 +85,7 @@ static bool move(wp_copy *copy, bool bar)
         if (first)
             all = wp_copy_count(copy, WP_SOURCE_ALL, WP_COPY_WAITING) +
                   wp_copy_count(copy, WP_SOURCE_ALL, WP_COPY_DEAD) +
+                  wp_copy_count(copy, WP_SOURCE_ALL, WP_COPY_JOINED) +
                   wp_copy_count(copy, WP_SOURCE_ALL, WP_COPY_MOVED);
         first = false;
         if (bar)
@@ -105,7 +106,7 @@ static bool tell_what_stays(const wp_copy *copy, bool dead)
         {WP_COPY_WAITING, "could not be moved"},
         {WP_COPY_DEAD, "dead letters could not be moved"},
         {WP_COPY_HELD, "are held by workers, or by a move to or from another store"},
-        {WP_COPY_JOINED, "belong to joins that are not over"},
+        {WP_COPY_JOINED, "belong to joins that could not be moved"},
         {WP_COPY_NOT_MOVED, "are of a queue that is not moved"},
     };
     bool any = false;
@@ -119,7 +120,7 @@ static bool tell_what_stays(const wp_copy *copy, bool dead)
             any = true;
         }
     if (wp_copy_joins(copy))
-        (void)fprintf(stderr, "waypost: joins that are not over, and are not moved: %lld\n",
+        (void)fprintf(stderr, "waypost: joins that were not moved: %lld\n",
                       (long long)wp_copy_joins(copy));
     if (wp_copy_jobs(copy))
         (void)fprintf(stderr, "waypost: jobs that were not moved: %lld\n",
@@ -149,11 +150,12 @@ static void print(cli *c, wp_copy *copy)
 
 static void print_sums(cli *c, wp_copy *copy)
 {
-    static const char *const columns[] = {"moved",   "jobs",          "keys",
+    static const char *const columns[] = {"moved",   "jobs",          "joins",        "keys",
                                           "refused", "source sha256", "target sha256"};
     cli_table *table = cli_table_new(c, columns, COUNT(columns));
     cli_int(table, wp_copy_count(copy, WP_SOURCE_ALL, WP_COPY_MOVED));
     cli_int(table, wp_copy_jobs_moved(copy));
+    cli_int(table, wp_copy_joins_moved(copy));
     cli_int(table, wp_copy_count(copy, WP_SOURCE_ALL, WP_COPY_REMEMBERED));
     cli_int(table, (int64_t)wp_copy_refused_count(copy));
     cli_text(table, wp_copy_checksum(copy, 0));

@@ -5,7 +5,7 @@ WITH taken AS (
     STRAIGHT_JOIN {queue} AS m FORCE INDEX (PRIMARY) ON m.seq = s.seq
     WHERE i.peer = UNHEX(REPLACE(:owner, '-', '')) AND m.ordering_key IS NOT NULL
 ), others AS (
-    SELECT k.ordering_key, MIN(CASE WHEN o.status = 1 OR (o.topic = 'join.wait' OR EXISTS (SELECT 1 FROM {join_member} AS r JOIN {join} AS j ON j.seq = r.join_seq WHERE r.seq = o.seq AND j.status = 0)) THEN 0 ELSE o.seq END) AS first_seq
+    SELECT k.ordering_key, MIN(CASE WHEN o.status = 1 OR (o.topic = 'join.wait' OR EXISTS (SELECT 1 FROM {join_member} AS r JOIN {join} AS j ON j.seq = r.join_seq WHERE r.seq = o.seq AND r.status = 0 AND j.status = 0)) THEN 0 ELSE o.seq END) AS first_seq
     FROM (SELECT DISTINCT t.ordering_key FROM taken AS t) AS k STRAIGHT_JOIN {queue_work} AS o ON o.ordering_key = k.ordering_key
     WHERE NOT (o.owner_token <=> UNHEX(REPLACE(:owner, '-', '')))
     GROUP BY k.ordering_key

@@ -21,8 +21,14 @@
  * A job is moved with all of its runs that wait or are dead letters, one job a step, if none of its runs is running. It is
  * scheduled in neither store meanwhile; in the target it goes on where it was, with its next instant, and each occurrence makes one
  * run. It keeps its name and id, and whether it is disabled; its runs that are finished stay behind.
- * Pauses go along, once. What stays, and is told by wp_copy_count(): what a worker holds; what belongs to joins
- * that are not over; what the target refuses, as it knows its id, key or name, or cannot store it. Leases and semaphores,
+ * A join that is not over is moved with its members, with what waits for it, with the other joins of these, and with the messages
+ * of their ordering keys: whole, one such group a step, if none of these messages is running. Its counts, its members that are
+ * done, its deadline and what it enqueues at its end come along. Until it is deleted in the source it is a join there as ever: what is
+ * attached, reported, cancelled, or fails by its deadline meanwhile makes the group stay, to be moved as it is then. In the
+ * target there is no such join until it is let go, and a message that is just coming there can be attached to none (WP_E_STATE).
+ * Joins are moved between SQLite, PostgreSQL and MariaDB.
+ * Pauses go along, once. What stays, and is told by wp_copy_count(): what a worker holds; joins of which a message is
+ * running; what the target refuses, as it knows its id, key or name, or cannot store it. Leases and semaphores,
  * what is finished, and the history of replays never are moved.
  */
 #ifndef WAYPOST_COPY_H
@@ -62,12 +68,11 @@ WP_API wp_status wp_copy_cancel(int64_t *let_go, wp_copy *copy, wp_error **err);
 
 /** What is counted. */
 typedef enum wp_copy_kind {
-    WP_COPY_MOVED = 0,   /**< by this wp_copy, dead ones too */
-    WP_COPY_WAITING = 1, /**< unfinished, can be moved */
-    WP_COPY_DEAD = 2,    /**< dead letters, can be moved; of runs, those that have a job */
-    WP_COPY_HELD = 3,    /**< a worker holds it, or a move to or from another store */
-    WP_COPY_JOINED =
-        4, /**< belongs to a join that is not over, or waits for one; not one that is attached while it moves */
+    WP_COPY_MOVED = 0,     /**< by this wp_copy, dead ones too */
+    WP_COPY_WAITING = 1,   /**< unfinished, can be moved */
+    WP_COPY_DEAD = 2,      /**< dead letters, can be moved; of runs, those that have a job */
+    WP_COPY_HELD = 3,      /**< a worker holds it, or a move to or from another store */
+    WP_COPY_JOINED = 4,    /**< belongs to a join that is not over, or waits for one */
     WP_COPY_NOT_MOVED = 5, /**< of a queue that is not moved: none by now */
     WP_COPY_REMEMBERED =
         6, /**< of the inbox: keys that were done, and are known in the target now */
@@ -80,13 +85,15 @@ WP_API int64_t wp_copy_count(const wp_copy *copy, wp_source source, wp_copy_kind
 WP_API int64_t wp_copy_jobs(const wp_copy *copy);
 /** How many jobs were moved by this wp_copy; their runs are counted as WP_COPY_MOVED. */
 WP_API int64_t wp_copy_jobs_moved(const wp_copy *copy);
-/** How many joins of the source are not over. They are not moved. */
+/** How many joins of the source are not over, as it was when that was last counted. */
 WP_API int64_t wp_copy_joins(const wp_copy *copy);
+/** How many joins were moved by this wp_copy; their messages are counted as WP_COPY_MOVED. */
+WP_API int64_t wp_copy_joins_moved(const wp_copy *copy);
 
-/** How many messages, jobs and remembered keys stayed in the last pass, as the target refused them, or a job as one of its runs
- * is running; they are still in the source, as they were. */
+/** How many messages, jobs, joins and remembered keys stayed in the last pass, as the target refused them, or a job as one of its
+ * runs is running, a join as one of its messages is; they are still in the source, as they were. */
 WP_API size_t wp_copy_refused_count(const wp_copy *copy);
-/** One of them: its queue and id, or a job's name, and why. NULL past the end. Borrowed until the next step. */
+/** One of them: its queue and id, a job's name or a join's id, and why. NULL past the end. Borrowed until the next step. */
 WP_API const char *wp_copy_refused_at(const wp_copy *copy, size_t index);
 
 /** The checksum of all that this wp_copy moved, as it was read from the source (0) or read back from the target (1):

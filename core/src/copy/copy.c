@@ -23,7 +23,7 @@ static const wp__queue *const moved[] = {&wp__outbox, &wp__timer, &wp__inbox};
 enum { MOVED = sizeof moved / sizeof moved[0] };
 
 /* What comes after these. */
-enum { JOBS = MOVED, MEMORY };
+enum { JOBS = MOVED, JOINS, MEMORY };
 
 static bool is_moved(const wp__queue *queue)
 {
@@ -119,15 +119,16 @@ static wp_status look_at(wp_copy *copy, const wp__queue *queue, const wp_id *pee
 static wp_status look_at_all(wp_copy *copy, wp_error **err)
 {
     int64_t *outbox = copy->counts[wp__queue_index(&wp__outbox)];
-    int64_t joined[2] = {0};
+    int64_t joined[2] = {0}, going = 0;
     wp_id target = {{0}};
     bool there = false;
     wp_status st = wp__copy_self(&target, &there, copy->target.store, false, err);
     for (size_t i = 0; i < WP__QUEUES && st == WP_OK; i++)
         st = look_at(copy, wp__queues[i], &target, err);
-    if (st == WP_OK && (st = wp__copy_look_at_joins(joined, copy->source.store, err)) == WP_OK)
+    if (st == WP_OK && (st = wp__copy_look_at_joins(joined, copy->source.store, err)) == WP_OK &&
+        (st = wp__copy_look_at_joined(&going, copy->source.store, &target, err)) == WP_OK)
         st = wp__copy_look_at_jobs(&copy->jobs, copy->source.store, err);
-    outbox[WP_COPY_JOINED] = joined[0];
+    outbox[WP_COPY_JOINED] = joined[0] + going;
     outbox[WP_COPY_WAITING] -=
         joined[0] < outbox[WP_COPY_WAITING] ? joined[0] : outbox[WP_COPY_WAITING];
     copy->joins = joined[1];
@@ -165,6 +166,11 @@ int64_t wp_copy_jobs_moved(const wp_copy *copy)
 int64_t wp_copy_joins(const wp_copy *copy)
 {
     return copy ? copy->joins : 0;
+}
+
+int64_t wp_copy_joins_moved(const wp_copy *copy)
+{
+    return copy ? copy->joins_moved : 0;
 }
 
 size_t wp_copy_refused_count(const wp_copy *copy)
@@ -242,8 +248,9 @@ static int64_t moved_so_far(const wp_copy *copy)
 {
     if (copy->at < MOVED)
         return copy->counts[wp__queue_index(moved[copy->at])][WP_COPY_MOVED];
-    return copy->at == JOBS ? copy->jobs_moved
-                            : copy->counts[wp__queue_index(&wp__inbox)][WP_COPY_REMEMBERED];
+    return copy->at == JOBS    ? copy->jobs_moved
+           : copy->at == JOINS ? copy->groups_moved
+                               : copy->counts[wp__queue_index(&wp__inbox)][WP_COPY_REMEMBERED];
 }
 
 static void start_pass(wp_copy *copy)
@@ -370,6 +377,17 @@ wp_status wp__copy_note_job(wp_copy *copy, const char *name, const char *why, wp
     return note(copy, &text, err);
 }
 
+static const char a_join[] = "join ";
+
+wp_status wp__copy_note_join(wp_copy *copy, const wp_id *id, const char *why, wp_error **err)
+{
+    wp__buf text = {0};
+    char formatted[37];
+    wp_id_format(formatted, id);
+    wp__buf_fmt(&text, "%s%s: %s", a_join, formatted, why);
+    return note(copy, &text, err);
+}
+
 /* Those that begin so, or (NULL) all. */
 static void forget_refused(wp_copy *copy, const char *begin)
 {
@@ -402,7 +420,9 @@ static void end_pass(wp_copy *copy)
     copy->moving = copy->moving || moved_so_far(copy) != copy->before;
     if (copy->changed && copy->again < AGAIN) {
         copy->again++;
-        forget_refused(copy, copy->at < MOVED ? moved[copy->at]->name : a_job);
+        forget_refused(copy, copy->at < MOVED   ? moved[copy->at]->name
+                             : copy->at == JOBS ? a_job
+                                                : a_join);
     } else {
         copy->at++;
         copy->again = 0;
@@ -437,8 +457,9 @@ wp_status wp_copy_step(int *more, wp_copy *copy, wp_error **err)
         *more = st != WP_OK || pages;
         return *more ? st : finish(copy, err);
     }
-    st = copy->at == JOBS ? wp__copy_job_page(&pages, copy, err)
-                          : wp__copy_page(&pages, copy, moved[copy->at], err);
+    st = copy->at == JOBS    ? wp__copy_job_page(&pages, copy, err)
+         : copy->at == JOINS ? wp__copy_join_page(&pages, copy, err)
+                             : wp__copy_page(&pages, copy, moved[copy->at], err);
     if (st == WP_E_LEASE_LOST)
         copy->begun = false;
     if (st != WP_OK)
@@ -462,6 +483,8 @@ wp_status wp_copy_cancel(int64_t *let_go, wp_copy *copy, wp_error **err)
         st = wp__copy_give_up(&count, copy, moved[i], err);
     if (st == WP_OK)
         st = wp__copy_give_up_jobs(&count, copy, err);
+    if (st == WP_OK)
+        st = wp__copy_give_up_joins(&count, copy, err);
     if (st == WP_OK)
         st = finish(copy, err);
     if (st == WP_OK && let_go)

@@ -4,6 +4,9 @@
  *   page.c   one page: held, stored, compared, deleted, let go
  *   jobs.c   one job with its runs, likewise
  *   jobs_ops.c  the operations that this is made of
+ *   joins.c  joins, with their members and what waits for them, likewise
+ *   joins_ops.c  the operations that this is made of
+ *   group.c  which joins and messages have to go together
  *   memory.c keys of the inbox that were done
  *   ops.c    the operations that these are made of
  *   pauses.c pauses
@@ -95,22 +98,58 @@ enum {
     WP__COPY_JOB_CREATED_AT,
     WP__COPY_JOB_COLUMNS
 };
-/* No queue: it says that a row is a job's. */
+/* The columns of a join, as copy_join_read gives them: behind its number and id. */
+enum {
+    WP__COPY_JOIN_STATUS = 2,
+    WP__COPY_JOIN_EXPECTED,
+    WP__COPY_JOIN_COMPLETED,
+    WP__COPY_JOIN_FAILED,
+    WP__COPY_JOIN_FAIL_IF_ANY,
+    WP__COPY_JOIN_GROUP,
+    WP__COPY_JOIN_METADATA,
+    WP__COPY_JOIN_CREATED_AT,
+    WP__COPY_JOIN_DEADLINE,
+    WP__COPY_JOIN_ENDED_AT,
+    WP__COPY_JOIN_REASON,
+    WP__COPY_JOIN_COLUMNS
+};
+
+/* The columns of what it enqueues when it is over. */
+enum {
+    WP__COPY_NEXT_JOIN = 2, /* id */
+    WP__COPY_NEXT_STATUS,
+    WP__COPY_NEXT_TOPIC,
+    WP__COPY_NEXT_PAYLOAD,
+    WP__COPY_NEXT_HEADERS,
+    WP__COPY_NEXT_CORRELATION,
+    WP__COPY_NEXT_ORDERING_KEY,
+    WP__COPY_NEXT_COLUMNS
+};
+
+/* No queues: they say that a row is a job's, a join's, or of what is enqueued at its end. */
 extern const wp__queue wp__copy_of_jobs;
+extern const wp__queue wp__copy_of_joins;
+extern const wp__queue wp__copy_of_nexts;
+/* The outbox, but of its messages those that go with joins. */
+extern const wp__queue wp__copy_joined;
+/* As what messages of it are noted. */
+const char *wp__copy_word(const wp__queue *queue);
 
 static inline size_t wp__copy_columns(const wp__queue *queue)
 {
-    return queue == &wp__inbox          ? WP__COPY_INBOX_COLUMNS
-           : queue == &wp__job_run      ? WP__COPY_RUN_COLUMNS
-           : queue == &wp__copy_of_jobs ? WP__COPY_JOB_COLUMNS
-                                        : WP__COPY_COLUMNS;
+    return queue == &wp__inbox           ? WP__COPY_INBOX_COLUMNS
+           : queue == &wp__job_run       ? WP__COPY_RUN_COLUMNS
+           : queue == &wp__copy_of_jobs  ? WP__COPY_JOB_COLUMNS
+           : queue == &wp__copy_of_joins ? WP__COPY_JOIN_COLUMNS
+           : queue == &wp__copy_of_nexts ? WP__COPY_NEXT_COLUMNS
+                                         : WP__COPY_COLUMNS;
 }
 
 typedef struct wp__copy_row {
     const wp__queue *queue;
     int64_t seq;
     wp_id id;
-    wp_id job_id;                            /* of a run: whose it is; not among the columns */
+    wp_id job_id; /* of a run, or of what a join enqueues: whose it is; not among the columns */
     wp__value columns[WP__COPY_RUN_COLUMNS]; /* in `memory` */
     char *memory;
     int64_t there; /* its number where it was stored; 0: it was not */
@@ -230,12 +269,6 @@ wp_status wp__copy_job_drop(const wp__copy_end *end, const wp__copy_job *job,
 wp_status wp__copy_job_free(const wp__copy_end *end, const wp__copy_job *job,
                             const wp__copy_seqs *seqs, bool job_too, wp_error **err);
 
-/* ---- operations (ops.c) ------------------------------------------------------------------- */
-
-/* The statement that renews the lease of an end, which gives a row if it is still had. */
-void wp__copy_use_fence(wp_op *op, const wp__copy_end *end);
-wp_status wp__copy_fail_fenced(const wp__copy_end *end, wp_error **err);
-
 /* Where the search for work is. */
 typedef struct wp__copy_place {
     int64_t seq;     /* of unfinished ones */
@@ -243,11 +276,143 @@ typedef struct wp__copy_place {
     int64_t dead_seq;
 } wp__copy_place;
 
+/* ---- joins (joins_ops.c) ------------------------------------------------------------------ */
+
+/* A sum of checksums. */
+typedef struct wp__copy_sum {
+    uint64_t words[4];
+} wp__copy_sum;
+void wp__copy_sum_add(wp__copy_sum *sum, const unsigned char hash[WP__COPY_HASH_BYTES]);
+
+/* A join on its way. */
+typedef struct wp__copy_join {
+    int64_t seq; /* 0: it arrived, and is none here yet */
+    wp_id id;
+    bool arrived;
+} wp__copy_join;
+
+typedef struct wp__copy_joins {
+    wp__copy_join *items;
+    size_t count;
+    size_t cap;
+} wp__copy_joins;
+void wp__copy_joins_free(wp__copy_joins *joins);
+
+/* A member of a join, or (status 3) a message that waits for it. */
+typedef struct wp__copy_member {
+    wp_id join;
+    size_t place;
+    wp_id id;
+    int64_t status;
+    int64_t attached_us;
+    int64_t counted_us; /* INT64_MIN: it has not */
+} wp__copy_member;
+
+wp_status wp__copy_member_hash(unsigned char out[WP__COPY_HASH_BYTES],
+                               const wp__copy_member *member, wp_error **err);
+
+/* Joins with all that is known of them but their messages. */
+typedef struct wp__copy_group {
+    wp__copy_rows joins;
+    wp__copy_rows nexts;
+    wp__copy_member *members; /* by join */
+    size_t count;
+    size_t cap;
+    wp__copy_sum sum; /* of all of these */
+} wp__copy_group;
+void wp__copy_group_free(wp__copy_group *group);
+
+/* Those on their way to the other store, or from it. */
+wp_status wp__copy_join_list(wp__copy_joins *out, const wp__copy_end *end, wp_error **err);
+/* In the source: hold these messages, and note these joins. *missed: nothing was done, since one of the messages is running, or
+ * others have to go along. */
+wp_status wp__copy_join_take(bool *missed, const wp__copy_end *end, const wp__copy_seqs *joins,
+                             const wp__copy_seqs *messages, wp_error **err);
+/* Those that go to the other store, or (`arrived`) came from there. */
+wp_status wp__copy_join_read(wp__copy_group *out, const wp__copy_end *end, bool arrived,
+                             wp_error **err);
+/* In the target: store them. They are no joins there yet. *known: nothing was done, since one of them is there. */
+wp_status wp__copy_join_put(bool *known, const wp__copy_group *group, const wp__copy_end *end,
+                            wp_error **err);
+/* Delete them in the source, with these messages. *missed: nothing was done, since they are not as they were read. */
+wp_status wp__copy_join_settle(bool *missed, const wp__copy_end *end, const wp__copy_joins *joins,
+                               const wp__copy_seqs *messages, const wp__copy_sum *as_read,
+                               wp_error **err);
+/* Delete what came from the other store. */
+wp_status wp__copy_join_drop(const wp__copy_end *end, const wp__copy_seqs *messages,
+                             wp_error **err);
+/* Let all go: what came is joins here from then on, and what was to go stays. */
+wp_status wp__copy_join_free(const wp__copy_end *end, const wp__copy_seqs *messages,
+                             wp_error **err);
+
+/* ---- what goes together (group.c) --------------------------------------------------------- */
+
+/* Two numbers of a row. */
+typedef struct wp__copy_pair {
+    int64_t seq;
+    int64_t state;
+} wp__copy_pair;
+
+typedef struct wp__copy_pairs {
+    wp__copy_pair *items;
+    size_t count;
+    size_t cap;
+} wp__copy_pairs;
+
+/* A message that waits for a join. */
+typedef struct wp__copy_wait {
+    int64_t seq;
+    int64_t state;
+    bool held; /* it is on its way between these two stores */
+    bool names;
+    wp_id id;     /* of the join that it names */
+    int64_t join; /* that join's number; 0: it is not here */
+    bool over;
+} wp__copy_wait;
+
+typedef struct wp__copy_waits {
+    wp__copy_wait *items;
+    size_t count;
+    size_t cap;
+} wp__copy_waits;
+wp_status wp__copy_waits_add(wp__copy_waits *waits, const wp__value *columns, wp_error **err);
+wp_status wp__copy_join_waits(wp__copy_waits *out, const wp__copy_end *end, wp_error **err);
+/* What a statement tells of those with the numbers `seqs`, a JSON array. */
+wp_status wp__copy_join_pairs(wp__copy_pairs *out, const wp__copy_end *end, wp__sql_id statement,
+                              const wp__buf *seqs, wp_error **err);
+/* The next open join behind a number; at most one. */
+wp_status wp__copy_join_after(wp__copy_joins *out, const wp__copy_end *end, int64_t after,
+                              wp_error **err);
+
+/* What goes together. */
+typedef struct wp__copy_set {
+    wp__copy_pairs joins;    /* by number; 1: it is over */
+    wp__copy_pairs messages; /* by number; with their states */
+    wp_id id;                /* of the first join, or of none */
+    bool running;            /* one of the messages is with a worker, or held by others */
+} wp__copy_set;
+void wp__copy_set_free(wp__copy_set *set);
+/* The next one behind a place that has not been looked at; *found is false: there is none. */
+wp_status wp__copy_set_find(bool *found, wp__copy_set *out, wp__copy_place *place,
+                            const wp__copy_end *end, wp_error **err);
+
+/* ---- operations (ops.c) ------------------------------------------------------------------- */
+
+/* The statement that renews the lease of an end, which gives a row if it is still had. */
+void wp__copy_use_fence(wp_op *op, const wp__copy_end *end);
+wp_status wp__copy_fail_fenced(const wp__copy_end *end, wp_error **err);
+
 /* The id of a store; made if it has none and `make` says so, else *there is false. */
 wp_status wp__copy_self(wp_id *id, bool *there, wp_store *store, bool make, wp_error **err);
 wp_status wp__copy_look_at(int64_t counts[5], wp_store *store, const wp_id *peer,
                            const wp__queue *queue, wp_error **err);
 wp_status wp__copy_look_at_joins(int64_t counts[2], wp_store *store, wp_error **err);
+/* How many messages are on their way with joins. */
+wp_status wp__copy_look_at_joined(int64_t *held, wp_store *store, const wp_id *peer,
+                                  wp_error **err);
+/* Those of the items that became members of joins that are not over: refuse them. */
+wp_status wp__copy_refuse_attached(bool *any, wp__copy_items *items, const wp__copy_end *end,
+                                   wp_error **err);
 wp_status wp__copy_look_at_jobs(int64_t *jobs, wp_store *store, wp_error **err);
 /* How many bytes a message may have there, as far as the engine tells beforehand; 0: any number. */
 wp_status wp__copy_limit(int64_t *bytes, wp_store *store, wp_error **err);
@@ -290,11 +455,6 @@ wp_status wp__copy_forget_pauses(const wp__copy_end *end, const wp_pauses *pause
 
 /* ---- a page (page.c) ---------------------------------------------------------------------- */
 
-typedef struct wp__copy_sum {
-    uint64_t words[4];
-} wp__copy_sum;
-void wp__copy_sum_add(wp__copy_sum *sum, const unsigned char hash[WP__COPY_HASH_BYTES]);
-
 struct wp_copy {
     wp__copy_end source;
     wp__copy_end target;
@@ -318,6 +478,8 @@ struct wp_copy {
     int64_t jobs;
     int64_t jobs_moved;
     int64_t joins;
+    int64_t joins_moved;
+    int64_t groups_moved; /* joins or messages that wait for none, each with all that goes along */
     char **refused;
     size_t refused_count;
     wp__copy_sum sums[2];
@@ -358,6 +520,11 @@ wp_status wp__copy_note_job(wp_copy *copy, const char *name, const char *why, wp
 /* The same of jobs: finish what is on its way, or move the next one. */
 wp_status wp__copy_job_page(bool *more, wp_copy *copy, wp_error **err);
 wp_status wp__copy_give_up_jobs(int64_t *let_go, wp_copy *copy, wp_error **err);
+
+/* And of joins, each with all that has to go along. */
+wp_status wp__copy_note_join(wp_copy *copy, const wp_id *id, const char *why, wp_error **err);
+wp_status wp__copy_join_page(bool *more, wp_copy *copy, wp_error **err);
+wp_status wp__copy_give_up_joins(int64_t *let_go, wp_copy *copy, wp_error **err);
 
 /* Finish what is on its way, or move the next page. *more: there may be more in this pass. */
 wp_status wp__copy_page(bool *more, wp_copy *copy, const wp__queue *queue, wp_error **err);

@@ -88,11 +88,13 @@ static wp_status count_next(wp_op *op, wp_error **err)
         return WP_OK;
     if (!op->queue) {
         wp__op_set_text(op, WP__P_TOPIC, WP_JOIN_WAIT_TOPIC);
+        if (self->peer)
+            wp__op_set_id(op, WP__P_OWNER, self->peer);
         wp__op_use(op, self->statement, self->columns);
         return WP_OK;
     }
     wp__op_set_id(op, WP__P_OWNER, self->peer);
-    wp__op_set_text(op, WP__P_NAME, wp__queue_word(op->queue));
+    wp__op_set_text(op, WP__P_NAME, wp__copy_word(op->queue));
     wp__op_use_queue(op, WP__QUEUE_COPY_COUNT, self->columns);
     return WP_OK;
 }
@@ -141,6 +143,16 @@ wp_status wp__copy_look_at_joins(int64_t counts[2], wp_store *store, wp_error **
     return st;
 }
 
+wp_status wp__copy_look_at_joined(int64_t *held, wp_store *store, const wp_id *peer, wp_error **err)
+{
+    count_op op = {.statement = WP__SQL_COPY_JOIN_HELD, .columns = 1, .peer = peer};
+    wp_status st = WP_OK;
+    if (wp__store_engine(store)->statements[WP__SQL_COPY_JOIN_HELD].text)
+        st = count(&op, store, NULL, err);
+    *held = op.counts[0];
+    return st;
+}
+
 wp_status wp__copy_limit(int64_t *bytes, wp_store *store, wp_error **err)
 {
     count_op op = {.statement = WP__SQL_COPY_LIMIT, .columns = 1};
@@ -169,9 +181,10 @@ typedef struct step {
     uint8_t how;
 } step;
 
-/* HELD: it must give all numbers that were asked for, else nothing is done; those after it are about the same. Others are
- * left out where another one does what they do. */
-enum { ALWAYS, HELD };
+/* HELD: it must give all numbers that were asked for, else nothing is done; those after it are about the same.
+ * UNATTACHED: not the queue's; of the outbox's messages none became a member of a join, else nothing is done. COUNTED: likewise;
+ * those that did and are dead count. Others are left out where another one does what they do. */
+enum { ALWAYS, COUNTED, HELD, UNATTACHED };
 
 typedef struct plan_op {
     wp_op base;
@@ -226,7 +239,7 @@ static void set_params(plan_op *self, const step *next)
     wp__op_set_int(op, WP__P_NUMBER, dead ? self->place.dead_seq : self->place.seq);
     wp__op_set_int(op, WP__P_UNTIL, dead ? INT64_MAX : WP_TIME_US_MAX); /* how long it is held */
     wp__op_set_int(op, WP__P_BATCH, self->limit);
-    wp__op_set_text(op, WP__P_NAME, wp__queue_word(op->queue));
+    wp__op_set_text(op, WP__P_NAME, wp__copy_word(op->queue));
     wp__op_set_id(op, WP__P_OWNER, &self->end->peer);
     wp__op_set_now(op);
     wp__op_set_text(op, WP__P_WORKER, WP__COPY_OWNER);
@@ -234,6 +247,14 @@ static void set_params(plan_op *self, const step *next)
         wp__op_set_int(op, WP__P_STATUS, self->status);
     if (self->about)
         wp__op_set_textn(op, WP__P_SEQS, self->about->data, self->about->len);
+}
+
+static bool is_left_out(const wp_op *op, const step *next)
+{
+    if (next->how == UNATTACHED || next->how == COUNTED)
+        return op->queue != &wp__outbox ||
+               !wp__op_has(op, next->how == COUNTED ? WP__SQL_COPY_BURIED : WP__SQL_COPY_ATTACHED);
+    return next->how != HELD && !wp__op_has(op, wp__queue_sql_id(op->queue, next->statement));
 }
 
 static wp_status plan_next(wp_op *op, wp_error **err)
@@ -246,8 +267,9 @@ static wp_status plan_next(wp_op *op, wp_error **err)
     }
     if (op->cls->writes && !self->held)
         return wp__copy_fail_fenced(self->end, err);
-    if (self->current && self->current->how == HELD) {
-        self->missed = self->rows_seen < self->wanted;
+    if (self->current && self->current->how >= HELD) {
+        self->missed =
+            self->current->how == HELD ? self->rows_seen < self->wanted : self->rows_seen > 0;
         if (self->missed)
             return wp__fail(err, WP_E_STATE, "something that was held is not any more");
     } else if (self->current && self->current->columns && op->cls->writes) { /* it gave numbers */
@@ -261,15 +283,19 @@ static wp_status plan_next(wp_op *op, wp_error **err)
         self->list = !self->list;
         wp__buf_clear(&self->lists[self->list]);
     }
-    while (self->at < self->count && self->steps[self->at].how != HELD &&
-           !wp__op_has(op, wp__queue_sql_id(op->queue, self->steps[self->at].statement)))
+    while (self->at < self->count && is_left_out(op, &self->steps[self->at]))
         self->at++;
     if (self->at == self->count)
         return WP_OK;
     self->current = &self->steps[self->at++];
     self->rows_seen = 0;
     set_params(self, self->current);
-    wp__op_use_queue(op, self->current->statement, self->current->columns);
+    if (self->current->how == UNATTACHED)
+        wp__op_use(op, WP__SQL_COPY_ATTACHED, 2);
+    else if (self->current->how == COUNTED)
+        wp__op_use(op, WP__SQL_COPY_BURIED, 0);
+    else
+        wp__op_use_queue(op, self->current->statement, self->current->columns);
     return WP_OK;
 }
 
@@ -339,6 +365,10 @@ static wp_status plan_row(wp_op *op, const wp__value *columns, wp_error **err)
     }
     if (self->current->how == HELD)
         return held_row(self, columns, err);
+    if (self->current->how == UNATTACHED) {
+        self->rows_seen++;
+        return WP_OK;
+    }
     if (self->items)
         return items_add(self->items, op->queue, columns, err);
     if (self->rows)
@@ -448,11 +478,10 @@ wp_status wp__copy_read(wp__copy_rows *out, const wp__copy_end *end, const wp__q
 wp_status wp__copy_free_held(const wp__copy_end *end, const wp__queue *queue,
                              const wp__copy_seqs *seqs, wp_error **err)
 {
-    static const step steps[] = {{WP__QUEUE_COPY_FREE, 0, 0, ALWAYS},
-                                 {WP__QUEUE_UNBLOCK, 0, 0, ALWAYS},
-                                 {WP__QUEUE_COPY_BURY, 0, 0, ALWAYS},
-                                 {WP__QUEUE_COPY_CLEAR, 0, 0, ALWAYS},
-                                 {WP__QUEUE_COPY_FORGET, 0, 0, ALWAYS}};
+    static const step steps[] = {
+        {WP__QUEUE_COPY_FREE, 0, 0, ALWAYS},  {WP__QUEUE_UNBLOCK, 0, 0, ALWAYS},
+        {WP__QUEUE_COPY_BURY, 0, 0, ALWAYS},  {0, 0, 0, COUNTED},
+        {WP__QUEUE_COPY_CLEAR, 0, 0, ALWAYS}, {WP__QUEUE_COPY_FORGET, 0, 0, ALWAYS}};
     plan_op op = {.end = end,
                   .steps = steps,
                   .count = sizeof steps / sizeof steps[0],
@@ -487,9 +516,15 @@ wp_status wp__copy_settle(bool *missed, const wp__copy_end *end, const wp__queue
                                  {WP__QUEUE_COPY_SETTLE, 0, 0, ALWAYS},
                                  {WP__QUEUE_COPY_CLEAR, 0, 0, ALWAYS},
                                  {WP__QUEUE_COPY_FORGET, 0, 0, ALWAYS}};
+    static const step deletes[] = {
+        {WP__QUEUE_COPY_HELD, 2, 0, HELD},         {0, 2, 0, UNATTACHED},
+        {WP__QUEUE_COPY_CLEAR, 0, 0, ALWAYS},      {WP__QUEUE_COPY_REMOVE, 0, 0, ALWAYS},
+        {WP__QUEUE_REMOVE_REPLAYED, 0, 0, ALWAYS}, {WP__QUEUE_COPY_FORGET, 0, 0, ALWAYS}};
     plan_op op = {.end = end, .steps = steps, .count = sizeof steps / sizeof steps[0]};
-    if (queue != &wp__inbox)
-        return wp__copy_drop(missed, end, queue, seqs, err);
+    if (queue != &wp__inbox) {
+        op.steps = deletes;
+        op.count = sizeof deletes / sizeof deletes[0];
+    }
     return run_on_held(missed, &op, queue, seqs, err);
 }
 
@@ -503,6 +538,32 @@ wp_status wp__copy_drop(bool *missed, const wp__copy_end *end, const wp__queue *
                                  {WP__QUEUE_COPY_FORGET, 0, 0, ALWAYS}};
     plan_op op = {.end = end, .steps = steps, .count = sizeof steps / sizeof steps[0]};
     return run_on_held(missed, &op, queue, seqs, err);
+}
+
+wp_status wp__copy_refuse_attached(bool *any, wp__copy_items *items, const wp__copy_end *end,
+                                   wp_error **err)
+{
+    wp__copy_pairs found = {0};
+    wp__copy_seqs seqs = {0};
+    wp_status st = WP_OK;
+    *any = false;
+    if (!items->count || !wp__store_engine(end->store)->statements[WP__SQL_COPY_ATTACHED].text)
+        return WP_OK;
+    for (size_t i = 0; i < items->count; i++)
+        wp__copy_seqs_add(&seqs, items->items[i].seq);
+    if ((st = wp__copy_seqs_end(&seqs, err)) == WP_OK)
+        st = wp__copy_join_pairs(&found, end, WP__SQL_COPY_ATTACHED, &seqs.json, err);
+    for (size_t i = 0; i < found.count && st == WP_OK; i++) {
+        const wp__copy_item key = {.seq = found.items[i].seq};
+        wp__copy_item *item =
+            bsearch(&key, items->items, items->count, sizeof key, wp__copy_by_seq);
+        if (item && !item->refused)
+            item->refused = "it was made a member of a join meanwhile";
+        *any = *any || item;
+    }
+    free(found.items);
+    wp__buf_free(&seqs.json);
+    return st;
 }
 
 /* ---- what is done ------------------------------------------------------------------------- */
@@ -667,7 +728,7 @@ static wp_status put_next(wp_op *op, wp_error **err)
             wp__op_set_int(op, WP__P_NUMBER, row->there);
             wp__op_set_int(op, WP__P_FENCE, self->rows->job);
             wp__op_set_int(op, WP__P_LEASE, WP_TIME_US_MAX);
-            wp__op_set_text(op, WP__P_NAME, wp__queue_word(op->queue));
+            wp__op_set_text(op, WP__P_NAME, wp__copy_word(op->queue));
             wp__op_set_id(op, WP__P_ID, &row->id);
             wp__op_set_id(op, WP__P_OWNER, &self->end->peer);
             wp__op_use(op, statement_of(op, verb), verb <= PUT);

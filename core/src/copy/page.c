@@ -454,6 +454,17 @@ static wp_status refuse_keys(page *p, wp_error **err)
     return WP_OK;
 }
 
+/* Those that became members of joins go with these, in the next pass. */
+static wp_status refuse_members(page *p, wp_error **err)
+{
+    bool any = false;
+    const wp_status st = p->queue == &wp__outbox
+                             ? wp__copy_refuse_attached(&any, &p->here, &p->copy->source, err)
+                             : WP_OK;
+    p->copy->changed = p->copy->changed || any;
+    return st;
+}
+
 /* The copy goes, and the original is as it was. */
 static void take_back(fates *f, const wp__copy_item *item)
 {
@@ -543,8 +554,8 @@ wp_status wp__copy_page(bool *more, wp_copy *copy, const wp__queue *queue, wp_er
         (st = take(&p, more, err)) == WP_OK && *more &&
         (st = wp__copy_batch_store(&p, err)) == WP_OK && (st = refuse_keys(&p, err)) == WP_OK &&
         (st = verify_or_take_back(&p, err)) == WP_OK && !p.missed &&
-        (st = refuse_keys(&p, err)) == WP_OK && (st = part(&p, &moved, sums, err)) == WP_OK &&
-        !p.missed) {
+        (st = refuse_members(&p, err)) == WP_OK && (st = refuse_keys(&p, err)) == WP_OK &&
+        (st = part(&p, &moved, sums, err)) == WP_OK && !p.missed) {
         copy->counts[wp__queue_index(queue)][WP_COPY_MOVED] += (int64_t)moved;
         memcpy(copy->sums, sums, sizeof sums);
     }

@@ -6,8 +6,25 @@
 
 #include "base/text.h"
 #include "copy/copy.h"
+#include "queue/pause.h"
 
 const wp__queue wp__copy_of_jobs = {.name = "jobs"};
+const wp__queue wp__copy_of_joins = {.name = "joins"};
+const wp__queue wp__copy_of_nexts = {.name = "joins"};
+const wp__queue wp__copy_joined = {.name = "outbox", .first_sql = WP__SQL_FIRST_OF_OUTBOX};
+
+const char *wp__copy_word(const wp__queue *queue)
+{
+    return queue == &wp__copy_joined ? "join" : wp__queue_word(queue);
+}
+
+/* Where another id is than its own; 0: nowhere. */
+static size_t other_id(const wp__queue *queue)
+{
+    return queue == &wp__job_run         ? (size_t)WP__COPY_JOB_ID
+           : queue == &wp__copy_of_nexts ? (size_t)WP__COPY_NEXT_JOIN
+                                         : 0;
+}
 
 static bool has_bytes(const wp__value *value)
 {
@@ -17,6 +34,7 @@ static bool has_bytes(const wp__value *value)
 wp_status wp__copy_rows_add(wp__copy_rows *rows, const wp__queue *queue, const wp__value *columns,
                             wp_error **err)
 {
+    const size_t other = other_id(queue);
     wp__copy_row *row;
     size_t bytes = 1;
     wp_status st;
@@ -33,8 +51,7 @@ wp_status wp__copy_rows_add(wp__copy_rows *rows, const wp__queue *queue, const w
     row->queue = queue;
     if ((st = wp__column_int(&row->seq, &columns[WP__COPY_SEQ], err)) != WP_OK ||
         (st = wp__column_id(&row->id, &columns[WP__COPY_ID], err)) != WP_OK ||
-        (queue == &wp__job_run &&
-         (st = wp__column_id(&row->job_id, &columns[WP__COPY_JOB_ID], err)) != WP_OK))
+        (other && (st = wp__column_id(&row->job_id, &columns[other], err)) != WP_OK))
         return st;
     for (size_t i = 0; i < wp__copy_columns(queue); i++)
         if (has_bytes(&columns[i]))
@@ -55,8 +72,8 @@ wp_status wp__copy_rows_add(wp__copy_rows *rows, const wp__queue *queue, const w
         row->memory[bytes + columns[i].len] = '\0';
         bytes += columns[i].len + 1;
     }
-    if (queue == &wp__job_run) /* which engines write differently */
-        row->columns[WP__COPY_JOB_ID] = (wp__value){.type = WP_VALUE_NULL};
+    if (other) /* which engines write differently */
+        row->columns[other] = (wp__value){.type = WP_VALUE_NULL};
     rows->count++;
     return WP_OK;
 }
@@ -150,8 +167,48 @@ static const kind job_kinds[WP__COPY_JOB_COLUMNS] = {
     [WP__COPY_JOB_CREATED_AT] = {"when it was stored cannot be read", INT, false, 0, 0},
 };
 
+/* A join. */
+static const kind join_kinds[WP__COPY_JOIN_COLUMNS] = {
+    [WP__COPY_JOIN_STATUS] = {"its state cannot be read", INT, false, 0, 0},
+    [WP__COPY_JOIN_EXPECTED] = {"how many it expects cannot be read", INT, false, 0, 0},
+    [WP__COPY_JOIN_COMPLETED] = {"its counts cannot be read", INT, false, 0, 0},
+    [WP__COPY_JOIN_FAILED] = {"its counts cannot be read", INT, false, 0, 0},
+    [WP__COPY_JOIN_FAIL_IF_ANY] = {"when it fails cannot be read", INT, false, 0, 0},
+    [WP__COPY_JOIN_GROUP] = {"its grouping key is no text of at most 255 characters", TEXT, true,
+                             WP_NAME_MAX, 0},
+    [WP__COPY_JOIN_METADATA] = {"its metadata are no text without NUL of at most 256 MiB", TEXT,
+                                true, 0, WP_PAYLOAD_MAX},
+    [WP__COPY_JOIN_CREATED_AT] = {"when it was started cannot be read", INT, false, 0, 0},
+    [WP__COPY_JOIN_DEADLINE] = {"its deadline cannot be read", INT, true, 0, 0},
+    [WP__COPY_JOIN_ENDED_AT] = {"when it was over cannot be read", INT, true, 0, 0},
+    [WP__COPY_JOIN_REASON] = {"why it failed is no text of at most 65535 bytes", TEXT, true, 0,
+                              65535},
+};
+
+/* And what is enqueued when it is over. */
+static const kind next_kinds[WP__COPY_NEXT_COLUMNS] = {
+    [WP__COPY_NEXT_JOIN] = {"whose its message is cannot be read", TEXT, true, 0, 0},
+    [WP__COPY_NEXT_STATUS] = {"when its message is enqueued cannot be read", INT, false, 0, 0},
+    [WP__COPY_NEXT_TOPIC] = {"its message's topic is no text of 1 to 255 characters", TEXT, false,
+                             WP_NAME_MAX, 0},
+    [WP__COPY_NEXT_PAYLOAD] = {"its message's payload is no text without NUL of at most 256 MiB",
+                               TEXT, false, 0, WP_PAYLOAD_MAX},
+    [WP__COPY_NEXT_HEADERS] = {"its message's headers are no text of at most 64 KiB", TEXT, true, 0,
+                               WP_HEADERS_MAX},
+    [WP__COPY_NEXT_CORRELATION] = {"its message's correlation id is no text of at most 255 "
+                                   "characters",
+                                   TEXT, true, WP_NAME_MAX, 0},
+    [WP__COPY_NEXT_ORDERING_KEY] = {"its message's ordering key is no text of at most 255 "
+                                    "characters",
+                                    TEXT, true, WP_NAME_MAX, 0},
+};
+
 static const kind *kind_of(const wp__copy_row *row, size_t i)
 {
+    if (row->queue == &wp__copy_of_joins)
+        return &join_kinds[i];
+    if (row->queue == &wp__copy_of_nexts)
+        return &next_kinds[i];
     if (row->queue == &wp__copy_of_jobs)
         return &job_kinds[i];
     if (row->queue == &wp__job_run && i >= WP__COPY_JOB_ID)
@@ -183,11 +240,15 @@ static bool fits(const wp__copy_row *row, size_t i)
 
 const char *wp__copy_row_fault(const wp__copy_row *row)
 {
-    const size_t at = row->queue == &wp__copy_of_jobs ? WP__COPY_JOB_TOPIC : WP__COPY_TOPIC;
+    const size_t at = row->queue == &wp__copy_of_jobs    ? (size_t)WP__COPY_JOB_TOPIC
+                      : row->queue == &wp__copy_of_nexts ? (size_t)WP__COPY_NEXT_TOPIC
+                                                         : (size_t)WP__COPY_TOPIC;
     const wp__value *topic = &row->columns[at];
     for (size_t i = WP__COPY_STATUS; i < wp__copy_columns(row->queue); i++)
         if (!fits(row, i))
             return kind_of(row, i)->fault;
+    if (row->queue == &wp__copy_of_joins) /* has none */
+        return NULL;
     return topic->type == WP_VALUE_TEXT && !topic->len ? kind_of(row, at)->fault : NULL;
 }
 
@@ -220,13 +281,29 @@ wp_status wp__copy_row_hash(unsigned char out[WP__COPY_HASH_BYTES], const wp__co
     EVP_MD_CTX *hash = EVP_MD_CTX_new();
     bool ok = hash && EVP_DigestInit_ex(hash, EVP_sha256(), NULL) &&
               EVP_DigestUpdate(hash, row->id.bytes, sizeof row->id.bytes) &&
-              (row->queue != &wp__job_run ||
+              (!other_id(row->queue) ||
                EVP_DigestUpdate(hash, row->job_id.bytes, sizeof row->job_id.bytes));
     for (size_t i = WP__COPY_STATUS; ok && i < wp__copy_columns(row->queue); i++)
         if (!(row->queue == &wp__inbox && i == WP__COPY_LAST_SEEN) &&
             !(row->queue == &wp__job_run && i == WP__COPY_CANCEL_AT))
             ok = add_value(hash, &row->columns[i]);
     ok = ok && EVP_DigestFinal_ex(hash, out, NULL);
+    EVP_MD_CTX_free(hash);
+    return ok ? WP_OK : wp__fail(err, WP_E_INTERNAL, "libcrypto made no SHA-256");
+}
+
+wp_status wp__copy_member_hash(unsigned char out[WP__COPY_HASH_BYTES],
+                               const wp__copy_member *member, wp_error **err)
+{
+    EVP_MD_CTX *hash = EVP_MD_CTX_new();
+    const bool ok = hash && EVP_DigestInit_ex(hash, EVP_sha256(), NULL) &&
+                    EVP_DigestUpdate(hash, member->join.bytes, sizeof member->join.bytes) &&
+                    EVP_DigestUpdate(hash, member->id.bytes, sizeof member->id.bytes) &&
+                    add_number(hash, 'i', (uint64_t)member->status) &&
+                    add_number(hash, 'i', (uint64_t)member->attached_us) &&
+                    add_number(hash, member->counted_us == INT64_MIN ? 'n' : 'i',
+                               (uint64_t)member->counted_us) &&
+                    EVP_DigestFinal_ex(hash, out, NULL);
     EVP_MD_CTX_free(hash);
     return ok ? WP_OK : wp__fail(err, WP_E_INTERNAL, "libcrypto made no SHA-256");
 }

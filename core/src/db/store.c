@@ -400,9 +400,10 @@ static wp_status check_table(const char *option, const char *table, const char *
 
 static wp_status check_tables(const wp_config *config, const wp__engine *engine, wp_error **err)
 {
-    static const char *const own[] = {
-        "audit", "copy_item",   "copy_job", "copy_pause", "copy_self",    "dead_letters", "job",
-        "join",  "last_number", "lease",    "migration",  "paused_topic", "semaphore",    "timer"};
+    static const char *const own[] = {"audit",        "copy_item",   "copy_job",     "copy_join",
+                                      "copy_pause",   "copy_self",   "dead_letters", "job",
+                                      "join",         "last_number", "lease",        "migration",
+                                      "paused_topic", "semaphore",   "timer"};
     /* where tables and procedures have the seeds' names */
     static const char *const more[] = {"DeadLetters", "GuidIdList",      "JobRuns",     "Jobs",
                                        "JoinMember",  "JoinNext",        "JoinWait",    "TimeOf",

@@ -61,6 +61,11 @@ wp_status wp__members_use_next(wp__members *m, wp_op *op, bool *used, wp_error *
 /* A row of any of these. */
 wp_status wp__members_row(wp__members *m, wp_op *op, const wp__value *columns, wp_error **err);
 
+/* ---- messages that wait (wait.c) ---- */
+
+/* The join that the payload of one names: {"join": "<id>"}. */
+bool wp__join_named(wp_id *out, const char *payload, size_t len);
+
 /* ---- the end (end.c) ---- */
 
 /* Fail a page of joins that are past their deadline. *more: there may be more. */

@@ -27,10 +27,9 @@ typedef struct wp__wait {
 static const char reason[] =
     "join.wait: the payload's \"join\" is not the id of a join, or that was deleted";
 
-/* The join that a payload names: {"join": "<id>"}. */
-static bool read_join(wp_id *out, const wp_received *m)
+bool wp__join_named(wp_id *out, const char *payload, size_t len)
 {
-    json_t *object = json_loadb(m->payload, m->payload_len, JSON_REJECT_DUPLICATES, NULL);
+    json_t *object = json_loadb(payload, len, JSON_REJECT_DUPLICATES, NULL);
     const char *text = json_string_value(json_object_get(object, "join"));
     const bool named = text && wp_id_parse(out, text, NULL) == WP_OK;
     json_decref(object);
@@ -54,7 +53,8 @@ static wp_status collect(wp__claim_op *claim, wp_error **err)
         wp_received *m = claim->received[i];
         if (strcmp(m->topic, WP_JOIN_WAIT_TOPIC) == 0) {
             w->items[w->count].message = m;
-            w->items[w->count].named = read_join(&w->ids[w->count], m);
+            w->items[w->count].named =
+                wp__join_named(&w->ids[w->count], m->payload, m->payload_len);
             w->count++;
         }
     }

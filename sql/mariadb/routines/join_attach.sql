@@ -1,4 +1,4 @@
--- join_attach: make the messages of the JSON array :seqs members of the join :number, if it is open; those that were none. Those that are finished count.
+-- join_attach: make the messages of the JSON array :seqs members of the join :number, if it is open; those that were none; none that is just coming from another store. Those that are finished count.
 CREATE OR REPLACE PROCEDURE {join_attach}(
     IN p_number BIGINT,
     IN p_seqs LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin,
@@ -10,17 +10,25 @@ BEGIN
     DECLARE v_status BIGINT;
     DECLARE v_count BIGINT;
     DECLARE v_tries BIGINT DEFAULT 0;
+    DECLARE v_join BIGINT;
+    DECLARE v_far BIGINT;
+    DECLARE v_there LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin;
     DECLARE v_working LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin;
     DECLARE v_done LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin;
     DECLARE v_new LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin;
 {call_begin}
+    -- The join is not deleted meanwhile: its entry in an index is held, which those that count do not want.
+    SELECT MAX(j.seq) INTO v_join FROM {join} AS j FORCE INDEX (id)
+    WHERE j.id = (SELECT s.id FROM {join} AS s WHERE s.seq = p_number)
+    LOCK IN SHARE MODE;
     SELECT j.status INTO v_status FROM {join} AS j WHERE j.seq = p_number;
-    IF v_status = 0 THEN
+    IF v_status = 0 AND v_join IS NOT NULL THEN
         -- Whoever is finishing one waits and then sees the member, or is waited for and then seen; again, if one was replayed
         -- between the two looks.
         REPEAT
     SET STATEMENT group_concat_max_len = 1073741824 FOR
-            SELECT CONCAT('[', GROUP_CONCAT(w.seq), ']'), COUNT(*) INTO v_working, v_count
+            SELECT CONCAT('[', GROUP_CONCAT(w.seq), ']'), COUNT(*), COALESCE(SUM(w.locked_until > v_now + 31536000000000), 0)
+            INTO v_working, v_count, v_far
             FROM JSON_TABLE(p_seqs, '$[*]' COLUMNS (seq BIGINT PATH '$')) AS s STRAIGHT_JOIN {outbox_work} AS w FORCE INDEX (PRIMARY) ON w.seq = s.seq
             FOR UPDATE;
     SET STATEMENT group_concat_max_len = 1073741824 FOR
@@ -31,6 +39,16 @@ BEGIN
             FOR UPDATE;
             SET v_tries = v_tries + 1;
         UNTIL v_count >= JSON_LENGTH(p_seqs) OR v_tries >= 20 END REPEAT;
+        -- Those that are there, and are not just coming from another store.
+        IF v_far > 0 OR v_count < JSON_LENGTH(p_seqs) THEN
+    SET STATEMENT group_concat_max_len = 1073741824 FOR
+            SELECT CONCAT('[', GROUP_CONCAT(s.seq ORDER BY s.seq), ']') INTO v_there
+            FROM JSON_TABLE(p_seqs, '$[*]' COLUMNS (seq BIGINT PATH '$')) AS s
+            WHERE (s.seq IN (SELECT w.seq FROM JSON_TABLE(COALESCE(v_working, '[]'), '$[*]' COLUMNS (seq BIGINT PATH '$')) AS w)
+                   OR s.seq IN (SELECT d.seq FROM JSON_TABLE(COALESCE(v_done, '[]'), '$[*]' COLUMNS (seq BIGINT PATH '$[1]')) AS d))
+              AND NOT EXISTS (SELECT 1 FROM {copy_item} AS c WHERE c.queue IN ('outbox', 'join') AND c.seq = s.seq AND c.arrived = 1);
+            SET p_seqs = COALESCE(v_there, '[]');
+        END IF;
     SET STATEMENT group_concat_max_len = 1073741824 FOR
         SELECT CONCAT('[', GROUP_CONCAT(s.seq ORDER BY s.seq), ']') INTO v_new
         FROM JSON_TABLE(p_seqs, '$[*]' COLUMNS (seq BIGINT PATH '$')) AS s LEFT JOIN {join_member} AS m FORCE INDEX (PRIMARY) ON m.join_seq = p_number AND m.seq = s.seq

@@ -1,0 +1,2 @@
+-- copy_join_forget: they are not on their way any more.
+DELETE FROM {copy_join} WHERE peer = UNHEX(REPLACE(:owner, '-', ''))

@@ -1,0 +1,4 @@
+-- copy_join_known: whether there is a join with the id :id, or one is on its way.
+SELECT 1 FROM {join} AS j WHERE j.id = UNHEX(REPLACE(:id, '-', ''))
+UNION ALL
+SELECT 1 FROM {copy_join} AS c WHERE c.id = UNHEX(REPLACE(:id, '-', ''))

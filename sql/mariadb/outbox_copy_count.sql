@@ -1,0 +1,7 @@
+-- queue_copy_count: as of other queues; what goes with joins is not held.
+SELECT (SELECT count(*) FROM {queue_work} AS w WHERE w.status <> 1),
+       (SELECT count(*) FROM {queue_work} AS h WHERE h.status = 1
+           AND NOT EXISTS (SELECT 1 FROM {copy_item} AS k WHERE (k.queue = :name OR k.queue = 'join') AND k.seq = h.seq AND k.peer = UNHEX(REPLACE(:owner, '-', '')))),
+       (SELECT count(*) FROM {queue_finished} AS f WHERE f.status = 3),
+       (SELECT count(*) FROM {copy_item} AS i WHERE i.queue = :name AND i.peer = UNHEX(REPLACE(:owner, '-', '')) AND i.status = 0),
+       (SELECT count(*) FROM {copy_item} AS d WHERE d.queue = :name AND d.peer = UNHEX(REPLACE(:owner, '-', '')) AND d.status = 3)

@@ -1,0 +1,3 @@
+-- copy_join_forget_member: their members are forgotten of the joins on their way to the store :owner, or from it.
+DELETE FROM {copy_join_member}
+WHERE id IN (SELECT c.id FROM {copy_join} AS c WHERE c.peer = :owner)

@@ -1,0 +1,5 @@
+-- copy_join_read: the joins that go to the store :owner.
+SELECT j.seq, j.id, j.status, j.expected, j.completed, j.failed, j.fail_if_any, j.grouping_key, j.metadata, j.created_at, j.deadline_at, j.ended_at, j.reason
+FROM {copy_join} AS c CROSS JOIN {join} AS j ON j.seq = c.seq AND j.id = c.id
+WHERE c.peer = :owner AND c.arrived = 0
+ORDER BY j.seq
