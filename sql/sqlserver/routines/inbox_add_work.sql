@@ -8,6 +8,6 @@ BEGIN
 {settings}
     UPDATE m
     SET Status = 0, NextAttemptAt = m.DueTimeUtc, OrderedKey = m.OrderingKey + N'.'
-    FROM {inbox} AS m WITH (ROWLOCK)
+    FROM {inbox} AS m WITH (ROWLOCK, READCOMMITTEDLOCK)
     WHERE m.Seq = @Number AND m.Status = 5 AND m.Topic IS NOT NULL;
 END

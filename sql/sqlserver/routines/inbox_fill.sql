@@ -23,6 +23,6 @@ BEGIN
         OrderingKey = CASE WHEN m.Status IN (0, 1) THEN m.OrderingKey ELSE @OrderingKey END,
         Hash = CONVERT(VARBINARY(MAX), @Hash, 2), HashAlgorithm = @HashAlgorithm, ExpiresAt = {TimeOf}(@ExpiresAt),
         DueTimeUtc = {TimeOf}(COALESCE(@DueAt, @now_us + @Delay))
-    FROM {inbox} AS m WITH (ROWLOCK)
+    FROM {inbox} AS m WITH (ROWLOCK, READCOMMITTEDLOCK)
     WHERE m.Seq = @Number;
 END

@@ -10,6 +10,6 @@ BEGIN
 {now}
     UPDATE m
     SET Status = 1, NextAttemptAt = @now_at
-    FROM {inbox} AS m WITH (ROWLOCK)
+    FROM {inbox} AS m WITH (ROWLOCK, READCOMMITTEDLOCK)
     WHERE m.Seq = @Number AND m.Status = 5;
 END

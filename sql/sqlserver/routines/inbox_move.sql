@@ -19,7 +19,7 @@ BEGIN
     SET Topic = @Topic, ExpiresAt = {TimeOf}(@ExpiresAt),
         NextAttemptAt = CASE WHEN m.Attempt = 0 OR m.NextAttemptAt = m.DueTimeUtc OR m.NextAttemptAt < @due THEN @due ELSE m.NextAttemptAt END
     OUTPUT inserted.Seq INTO @moved
-    FROM {inbox} AS m WITH (ROWLOCK)
+    FROM {inbox} AS m WITH (ROWLOCK, READCOMMITTEDLOCK)
     WHERE m.Seq = @Number AND m.Status IN (0, 1);
     SELECT d.Seq, @due_us FROM @moved AS d;
 END

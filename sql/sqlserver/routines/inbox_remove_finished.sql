@@ -15,7 +15,7 @@ BEGIN
     DECLARE @gone TABLE (Seq BIGINT NOT NULL);
     DELETE m
     OUTPUT deleted.Seq INTO @gone
-    FROM @seq AS s JOIN {inbox} AS m WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON m.Seq = s.Seq
+    FROM @seq AS s JOIN {inbox} AS m WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON m.Seq = s.Seq
     WHERE (m.Status = 3 AND @Status = 3) OR (m.Status = 2 AND @Status <> 3 AND m.LastSeenUtc <= @old);
     SELECT g.Seq FROM @gone AS g ORDER BY g.Seq;
 END

@@ -18,7 +18,7 @@ BEGIN
     SET Status = 0, RunningKey = NULL, OwnerToken = NULL, LockedUntil = NULL, RetryCount = w.RetryCount + 1,
         NextAttemptAt = CASE WHEN w.NextAttemptAt > @next THEN w.NextAttemptAt ELSE @next END, LastError = COALESCE(@Reason, w.LastError)
     OUTPUT inserted.Seq, inserted.ClaimNumber INTO @held
-    FROM @claim AS c JOIN {inbox} AS w WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON w.Seq = c.Seq
+    FROM @claim AS c JOIN {inbox} AS w WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON w.Seq = c.Seq
     WHERE w.Status = 1 AND w.OwnerToken = @OwnerToken AND (c.ClaimNumber IS NULL OR c.ClaimNumber = w.ClaimNumber);
     SELECT h.Seq, h.ClaimNumber FROM @held AS h;
 END

@@ -16,7 +16,7 @@ BEGIN
     SET Status = @Status, OwnerToken = NULL, LockedUntil = NULL, OrderedKey = NULL, RunningKey = NULL,
         ProcessedUtc = @now_at, ProcessedBy = @Worker, LastError = COALESCE(@Reason, m.LastError)
     OUTPUT inserted.Seq INTO @settled
-    FROM {inbox} AS m WITH (ROWLOCK)
+    FROM {inbox} AS m WITH (ROWLOCK, READCOMMITTEDLOCK)
     WHERE m.Seq = @Number AND m.Status <> 2;
     SELECT s.Seq FROM @settled AS s;
 END

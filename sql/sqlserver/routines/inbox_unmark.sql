@@ -8,6 +8,6 @@ BEGIN
 {settings}
     UPDATE m
     SET Status = 5
-    FROM {inbox} AS m WITH (ROWLOCK)
+    FROM {inbox} AS m WITH (ROWLOCK, READCOMMITTEDLOCK)
     WHERE m.Seq = @Number AND m.Status = 1 AND m.LockedUntil IS NULL;
 END

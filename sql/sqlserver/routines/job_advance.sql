@@ -15,7 +15,7 @@ BEGIN
     UPDATE j
     SET NextDueTime = {TimeOf}(@DueAt), FiredAt = {TimeOf}(@FiredAt), Version = j.Version + 1
     OUTPUT inserted.Seq INTO @advanced
-    FROM {Jobs} AS j WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
+    FROM {Jobs} AS j WITH (ROWLOCK, READCOMMITTEDLOCK)
     WHERE j.Seq = @Number AND j.Version = @Version AND (j.NextDueTime = @since_at OR (j.NextDueTime IS NULL AND @Since IS NULL));
     SELECT a.Seq FROM @advanced AS a;
 END

@@ -9,7 +9,7 @@ BEGIN
     DECLARE @gone TABLE (Seq BIGINT NOT NULL);
     DELETE j
     OUTPUT deleted.Seq INTO @gone
-    FROM {Jobs} AS j WITH (ROWLOCK)
+    FROM {Jobs} AS j WITH (ROWLOCK, READCOMMITTEDLOCK)
     WHERE j.JobName = @Name AND j.NameWidth = DATALENGTH(@Name);
     SELECT g.Seq FROM @gone AS g;
 END

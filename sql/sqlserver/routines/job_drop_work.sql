@@ -7,13 +7,20 @@ AS
 BEGIN
 {settings}
     DECLARE @gone TABLE (Seq BIGINT NOT NULL);
+    DECLARE @job TABLE (Id UNIQUEIDENTIFIER NOT NULL);
     DECLARE @id UNIQUEIDENTIFIER;
 {call_begin}
-    SELECT @id = j.Id FROM {Jobs} AS j WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK) WHERE j.JobName = @Name AND j.NameWidth = DATALENGTH(@Name);
+    -- Written as it was, for that locks at every level of isolation.
+    UPDATE j
+    SET IsEnabled = j.IsEnabled
+    OUTPUT inserted.Id INTO @job
+    FROM {Jobs} AS j WITH (ROWLOCK, READCOMMITTEDLOCK)
+    WHERE j.JobName = @Name AND j.NameWidth = DATALENGTH(@Name);
+    SELECT @id = j.Id FROM @job AS j;
     DELETE r
     OUTPUT deleted.Seq INTO @gone
-    FROM {JobRuns} AS r WITH (ROWLOCK)
+    FROM {JobRuns} AS r WITH (ROWLOCK, READCOMMITTEDLOCK)
     WHERE r.JobId = @id AND r.StatusCode = 0;
-    DELETE p FROM {JobRuns_Replayed} AS p WHERE p.Seq IN (SELECT g.Seq FROM @gone AS g);
+    DELETE p FROM @gone AS g JOIN {JobRuns_Replayed} AS p WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON p.Seq = g.Seq;
 {call_end}
 END

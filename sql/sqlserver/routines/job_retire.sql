@@ -12,7 +12,7 @@ BEGIN
     UPDATE j
     SET IsAbsent = 1, Version = j.Version + 1, NextDueTime = NULL
     OUTPUT inserted.Seq INTO @retired
-    FROM {Jobs} AS j WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
+    FROM {Jobs} AS j WITH (ROWLOCK, READCOMMITTEDLOCK)
     WHERE j.Registrar = @Registrar AND j.Registrar IS NOT NULL AND DATALENGTH(j.Registrar) = DATALENGTH(@Registrar) AND j.IsAbsent = 0
       AND NOT EXISTS (SELECT 1 FROM @topic AS t WHERE t.Topic = j.JobName AND DATALENGTH(t.Topic) = DATALENGTH(j.JobName));
     SELECT d.Seq FROM @retired AS d ORDER BY d.Seq;

@@ -9,6 +9,6 @@ BEGIN
 {settings}
     UPDATE r
     SET MaxAttempts = @MaxAttempts
-    FROM {JobRuns} AS r WITH (ROWLOCK)
+    FROM {JobRuns} AS r WITH (ROWLOCK, READCOMMITTEDLOCK)
     WHERE r.Seq = @Number;
 END

@@ -16,7 +16,7 @@ BEGIN
     SET StatusCode = 3, RetryCount = w.RetryCount + 1, OwnerToken = NULL, LockedUntil = NULL, OrderedKey = NULL, RunningKey = NULL, ActiveKey = NULL,
         EndTime = @now_at, LastError = COALESCE(@Reason, w.LastError)
     OUTPUT inserted.Seq, inserted.ClaimNumber INTO @held
-    FROM @claim AS c JOIN {JobRuns} AS w WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON w.Seq = c.Seq
+    FROM @claim AS c JOIN {JobRuns} AS w WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON w.Seq = c.Seq
     WHERE w.StatusCode = 1 AND w.OwnerToken = @OwnerToken AND (c.ClaimNumber IS NULL OR c.ClaimNumber = w.ClaimNumber)
       AND w.MaxAttempts > 0 AND w.RetryCount + 1 >= w.MaxAttempts;
     SELECT h.Seq, h.ClaimNumber FROM @held AS h;

@@ -11,7 +11,7 @@ BEGIN
 {seqs}
     UPDATE r
     SET StartTime = @now_at
-    FROM @seq AS s JOIN {JobRuns} AS r WITH (ROWLOCK, FORCESEEK) ON r.Seq = s.Seq;
+    FROM @seq AS s JOIN {JobRuns} AS r WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON r.Seq = s.Seq;
     -- That the job is there is looked up in the index of its id, which a scheduler who moves the job on, and waits for runs, does not lock.
     SELECT r.Seq, r.JobName, r.Options,
            CASE WHEN NOT EXISTS (SELECT 1 FROM {Jobs} AS j WITH (INDEX ({name:Jobs_Known})) WHERE j.Id = r.JobId) THEN 1

@@ -22,7 +22,7 @@ BEGIN
         IsAbsent = CASE WHEN @Absent <> 0 THEN 1 ELSE 0 END, IsEnabled = CASE WHEN @Disabled <> 0 THEN 0 ELSE 1 END,
         Version = j.Version + 1, NextDueTime = {TimeOf}(@DueAt)
     OUTPUT inserted.Seq INTO @updated
-    FROM {Jobs} AS j WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
+    FROM {Jobs} AS j WITH (ROWLOCK, READCOMMITTEDLOCK)
     WHERE j.Seq = @Number AND j.Version = @Version;
     SELECT u.Seq FROM @updated AS u;
 END

@@ -21,7 +21,7 @@ BEGIN
         UPDATE m
         SET RetryCount = m.RetryCount
         OUTPUT inserted.Seq, inserted.Id, inserted.Status INTO @message
-        FROM @seq AS s JOIN {outbox} AS m WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON m.Seq = s.Seq;
+        FROM @seq AS s JOIN {outbox} AS m WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON m.Seq = s.Seq;
         INSERT INTO {JoinMember} (JoinSeq, Seq, Id, Status, AttachedAt)
         OUTPUT inserted.Seq INTO @new
         SELECT @Number, m.Seq, m.Id, 0, @now_at

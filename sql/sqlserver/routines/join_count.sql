@@ -23,7 +23,7 @@ BEGIN
         UPDATE j
         SET Completed = j.Completed
         OUTPUT inserted.Seq, inserted.Expected - inserted.Completed - inserted.Failed INTO @open
-        FROM {Join} AS j WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
+        FROM {Join} AS j WITH (ROWLOCK, READCOMMITTEDLOCK)
         WHERE j.Seq = @join AND j.Status = 0;
         SELECT @join = MIN(m.JoinSeq) FROM @member AS m WHERE m.JoinSeq > @join;
     END;
@@ -32,13 +32,13 @@ BEGIN
     FROM (SELECT m.JoinSeq, m.Seq, m.Outcome, o.Places, ROW_NUMBER() OVER (PARTITION BY m.JoinSeq ORDER BY m.Seq) AS Place
           FROM @member AS m
           JOIN @open AS o ON o.JoinSeq = m.JoinSeq
-          JOIN {JoinMember} AS k WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON k.JoinSeq = m.JoinSeq AND k.Seq = m.Seq
+          JOIN {JoinMember} AS k WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON k.JoinSeq = m.JoinSeq AND k.Seq = m.Seq
           WHERE k.Status = 0) AS r
     WHERE r.Place <= r.Places
     OPTION (LOOP JOIN); -- looks at no member of others
     UPDATE k
     SET Status = c.Outcome, CountedAt = @now_at
-    FROM @counts AS c, {JoinMember} AS k WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
+    FROM @counts AS c, {JoinMember} AS k WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
     WHERE k.JoinSeq = c.JoinSeq AND k.Seq = c.Seq;
     INSERT INTO @sum (JoinSeq, Completed, Failed)
     SELECT c.JoinSeq, SUM(CASE WHEN c.Outcome = 1 THEN 1 ELSE 0 END), SUM(CASE WHEN c.Outcome = 2 THEN 1 ELSE 0 END) FROM @counts AS c GROUP BY c.JoinSeq;
@@ -48,7 +48,7 @@ BEGIN
                       WHEN j.FailIfAny = 1 AND j.Failed + s.Failed > 0 THEN 2 ELSE 1 END,
         EndedAt = CASE WHEN j.Completed + s.Completed + j.Failed + s.Failed >= j.Expected THEN @now_at END
     OUTPUT inserted.Seq, inserted.Status INTO @told
-    FROM @sum AS s, {Join} AS j WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
+    FROM @sum AS s, {Join} AS j WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
     WHERE j.Seq = s.JoinSeq;
     SET @ended = (SELECT t.JoinSeq AS j, t.Status AS s FROM @told AS t WHERE t.Status <> 0 FOR JSON PATH);
     IF @ended IS NOT NULL

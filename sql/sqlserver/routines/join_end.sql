@@ -17,7 +17,7 @@ BEGIN
     SET NextAttemptAt = @now_at
     FROM @over AS e
     JOIN {JoinWait} AS v WITH (READCOMMITTEDLOCK, FORCESEEK) ON v.JoinSeq = e.JoinSeq
-    JOIN {outbox} AS w WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON w.Seq = v.Seq
+    JOIN {outbox} AS w WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON w.Seq = v.Seq
     WHERE w.Status = 0;
     DELETE v
     FROM @over AS e JOIN {JoinWait} AS v WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON v.JoinSeq = e.JoinSeq;

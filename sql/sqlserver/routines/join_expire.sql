@@ -15,7 +15,7 @@ BEGIN
     UPDATE j
     SET Status = 2, EndedAt = @now_at, Reason = @Reason
     OUTPUT inserted.Seq, inserted.Status INTO @told
-    FROM {Join} AS j WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
+    FROM {Join} AS j WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
     WHERE j.Status = 0 AND j.Seq IN (
         SELECT TOP (@BatchSize) e.Seq
         FROM {Join} AS e WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, INDEX (IX_Deadline))

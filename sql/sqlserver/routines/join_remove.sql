@@ -18,15 +18,15 @@ BEGIN
     FROM {Join} AS j WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, INDEX (IX_Ended))
     WHERE j.EndedAt IS NOT NULL AND j.EndedAt <= @old
     ORDER BY j.EndedAt, j.Seq;
-    DELETE n FROM {JoinNext} AS n WITH (ROWLOCK) WHERE n.JoinSeq IN (SELECT g.JoinSeq FROM @gone AS g);
-    DELETE v FROM {JoinWait} AS v WITH (ROWLOCK) WHERE v.JoinSeq IN (SELECT g.JoinSeq FROM @gone AS g);
-    -- A thousand a statement: with 5,000 locks the server locks the whole table.
+    DELETE n FROM {JoinNext} AS n WITH (ROWLOCK, READCOMMITTEDLOCK) WHERE n.JoinSeq IN (SELECT g.JoinSeq FROM @gone AS g);
+    DELETE v FROM {JoinWait} AS v WITH (ROWLOCK, READCOMMITTEDLOCK) WHERE v.JoinSeq IN (SELECT g.JoinSeq FROM @gone AS g);
+    -- A thousand a statement, so that none has very many locks.
     WHILE @more > 0
     BEGIN
-        DELETE TOP (1000) m FROM {JoinMember} AS m WITH (ROWLOCK) WHERE m.JoinSeq IN (SELECT g.JoinSeq FROM @gone AS g);
+        DELETE TOP (1000) m FROM {JoinMember} AS m WITH (ROWLOCK, READCOMMITTEDLOCK) WHERE m.JoinSeq IN (SELECT g.JoinSeq FROM @gone AS g);
         SET @more = @@ROWCOUNT;
     END;
-    DELETE j FROM {Join} AS j WITH (ROWLOCK) WHERE j.Seq IN (SELECT g.JoinSeq FROM @gone AS g);
+    DELETE j FROM {Join} AS j WITH (ROWLOCK, READCOMMITTEDLOCK) WHERE j.Seq IN (SELECT g.JoinSeq FROM @gone AS g);
 {call_end}
     SELECT g.JoinSeq FROM @gone AS g;
 END

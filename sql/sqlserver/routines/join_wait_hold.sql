@@ -21,7 +21,7 @@ BEGIN
     UPDATE j
     SET Completed = j.Completed
     OUTPUT inserted.Seq INTO @open
-    FROM (SELECT DISTINCT w.JoinSeq FROM @wait AS w) AS d, {Join} AS j WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
+    FROM (SELECT DISTINCT w.JoinSeq FROM @wait AS w) AS d, {Join} AS j WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
     WHERE j.Seq = d.JoinSeq AND j.Status = 0;
     INSERT INTO {JoinWait} (JoinSeq, Seq)
     SELECT w.JoinSeq, w.Seq
@@ -31,7 +31,7 @@ BEGIN
     SET Status = 0, RunningKey = NULL, OwnerToken = NULL, LockedUntil = NULL,
         NextAttemptAt = {TimeOf}(@now_us + CASE WHEN EXISTS (SELECT 1 FROM @open AS o WHERE o.JoinSeq = w.JoinSeq) THEN @Delay ELSE @Soon END)
     OUTPUT inserted.Seq INTO @held
-    FROM @wait AS w, {outbox} AS m WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
+    FROM @wait AS w, {outbox} AS m WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
     WHERE m.Seq = w.Seq AND m.Status = 1 AND m.OwnerToken = @OwnerToken AND m.ClaimNumber = w.ClaimNumber;
 {call_end}
     SELECT h.Seq FROM @held AS h;

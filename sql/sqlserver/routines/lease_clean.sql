@@ -13,7 +13,7 @@ BEGIN
     DECLARE @gone TABLE (Fence BIGINT NOT NULL);
     DELETE l
     OUTPUT deleted.Fence INTO @gone
-    FROM {Lease} AS l WITH (ROWLOCK)
+    FROM {Lease} AS l WITH (ROWLOCK, READCOMMITTEDLOCK)
     WHERE l.LeaseUntilUtc <= @old AND l.LeaseKey IN (
         SELECT TOP (@BatchSize) o.LeaseKey
         FROM {Lease} AS o WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)

@@ -16,7 +16,7 @@ BEGIN
     UPDATE l
     SET LeaseUntilUtc = DATEADD(MILLISECOND, CAST((@now_us % 1000 + f.Duration) / 1000 AS INT), @now_ms), RenewedUtc = @now_ms
     OUTPUT inserted.Fence INTO @held
-    FROM @wanted AS f, {Lease} AS l WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
+    FROM @wanted AS f, {Lease} AS l WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
     WHERE l.Fence = f.Fence AND l.Owner IS NOT NULL;
     IF (SELECT COUNT(*) FROM @held AS h) = (SELECT COUNT(*) FROM @wanted AS f)
         SELECT h.Fence, 1 FROM @held AS h;

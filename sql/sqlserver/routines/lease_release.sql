@@ -15,7 +15,7 @@ BEGIN
     UPDATE l
     SET Owner = NULL, LeaseUntilUtc = @now_ms
     OUTPUT inserted.Fence INTO @held
-    FROM {Lease} AS l WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
+    FROM {Lease} AS l WITH (ROWLOCK, READCOMMITTEDLOCK)
     WHERE l.LeaseKey = @LeaseName + N'.' AND l.Owner = @Owner AND DATALENGTH(l.Owner) = DATALENGTH(@Owner)
       AND (@Fence IS NULL OR l.Fence = @Fence) AND l.LeaseUntilUtc > @now_ms;
     SELECT h.Fence FROM @held AS h;

@@ -17,7 +17,7 @@ BEGIN
     UPDATE l
     SET LeaseUntilUtc = @until, RenewedUtc = @now_ms
     OUTPUT inserted.Fence INTO @held
-    FROM {Lease} AS l WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
+    FROM {Lease} AS l WITH (ROWLOCK, READCOMMITTEDLOCK)
     WHERE l.LeaseKey = @LeaseName + N'.' AND l.Owner = @Owner AND DATALENGTH(l.Owner) = DATALENGTH(@Owner)
       AND (@Fence IS NULL OR l.Fence = @Fence) AND l.LeaseUntilUtc > @now_ms;
     SELECT 1, @Owner, h.Fence, DATEDIFF_BIG(MICROSECOND, CAST('1970-01-01' AS DATETIME2(6)), @until), @now_us, 1, 1 FROM @held AS h;

@@ -15,7 +15,7 @@ BEGIN
     ORDER BY p.Queue, p.TopicKey, p.ChangeNumber;
     DELETE p
     OUTPUT deleted.ChangeNumber INTO @gone
-    FROM {PausedTopic} AS p WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
+    FROM {PausedTopic} AS p WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
     JOIN @old AS o ON o.Queue = p.Queue AND o.TopicKey = p.TopicKey AND o.ChangeNumber = p.ChangeNumber;
     SELECT g.ChangeNumber FROM @gone AS g;
 END

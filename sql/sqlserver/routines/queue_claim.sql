@@ -106,7 +106,7 @@ BEGIN
     UPDATE w
     SET Status = 1, OwnerToken = @OwnerToken, LockedUntil = @until, ClaimNumber = w.ClaimNumber + 1, MaxAttempts = @MaxAttempts
     OUTPUT inserted.Seq, inserted.NextAttemptAt INTO @claimed
-    FROM @pick AS p JOIN {queue} AS w WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON w.Seq = p.Seq
+    FROM @pick AS p JOIN {queue} AS w WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON w.Seq = p.Seq
     WHERE w.Status = 0 AND w.OrderedKey IS NULL;
     -- Each with an ordering key by itself, waiting for nobody: who changes it or one before it has the turn, and an index keeps a second one from running.
     SELECT @last = MAX(n.Place) FROM @next AS n;
@@ -123,7 +123,7 @@ BEGIN
             UPDATE w
             SET Status = 1, RunningKey = w.OrderedKey, OwnerToken = @OwnerToken, LockedUntil = @until, ClaimNumber = w.ClaimNumber + 1, MaxAttempts = @MaxAttempts
             OUTPUT inserted.Seq, inserted.NextAttemptAt INTO @claimed
-            FROM {queue} AS w WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
+            FROM {queue} AS w WITH (ROWLOCK, READCOMMITTEDLOCK)
             WHERE w.Seq = @seq AND w.Status = 0 AND w.OrderedKey = @key AND w.NextAttemptAt <= @now_at
               AND NOT EXISTS (SELECT 1 FROM {queue} AS e WITH (READCOMMITTEDLOCK, INDEX (IX_Ordered))
                               WHERE e.OrderedKey = @key AND e.OrderedKey IS NOT NULL AND e.Seq < @seq)

@@ -9,6 +9,6 @@ BEGIN
 {settings}
     UPDATE m
     SET Payload = @Payload
-    FROM {queue} AS m WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
+    FROM {queue} AS m WITH (ROWLOCK, READCOMMITTEDLOCK)
     WHERE m.Seq = @Number AND m.Status = 3;
 END

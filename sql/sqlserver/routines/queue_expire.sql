@@ -17,7 +17,7 @@ BEGIN
     UPDATE w
     SET Status = 3, OwnerToken = NULL, LockedUntil = NULL, OrderedKey = NULL, RunningKey = NULL,{unique} ProcessedAt = @now_at, ProcessedBy = @Worker, LastError = @Reason
     OUTPUT inserted.Seq INTO @held
-    FROM {queue} AS w WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
+    FROM {queue} AS w WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
     WHERE w.Status = 0 AND w.Seq IN (
         SELECT TOP (@BatchSize) e.Seq
         FROM {queue} AS e WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, INDEX (IX_Expires))

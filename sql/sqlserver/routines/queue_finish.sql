@@ -20,7 +20,7 @@ BEGIN
     SET Status = @Status, RetryCount = w.RetryCount + @Attempts, OwnerToken = NULL, LockedUntil = NULL, OrderedKey = NULL, RunningKey = NULL,{unique}
         ProcessedAt = @now_at, ProcessedBy = @Worker, LastError = COALESCE(@Reason, w.LastError)
     OUTPUT inserted.Seq, inserted.ClaimNumber INTO @held
-    FROM @claim AS c JOIN {queue} AS w WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON w.Seq = c.Seq
+    FROM @claim AS c JOIN {queue} AS w WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON w.Seq = c.Seq
     WHERE w.Status = 1 AND w.OwnerToken = @OwnerToken AND (c.ClaimNumber IS NULL OR c.ClaimNumber = w.ClaimNumber);{joined}
 {call_end}
     SELECT h.Seq, h.ClaimNumber, 0 FROM @held AS h;

@@ -11,7 +11,7 @@ BEGIN
     DECLARE @now_ms DATETIME2(3) = {TimeOf}(@now_us - @now_us % 1000);
     UPDATE w
     SET Status = 0, RunningKey = NULL, OwnerToken = NULL, LockedUntil = NULL, RetryCount = w.RetryCount + 1, NextAttemptAt = @now_at, LastError = N'lease expired'
-    FROM {queue} AS w WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
+    FROM {queue} AS w WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
     WHERE w.Status = 1 AND w.LockedUntil <= @now_ms AND w.Seq IN (
         SELECT TOP (@BatchSize) e.Seq
         FROM {queue} AS e WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, INDEX (IX_Leased))

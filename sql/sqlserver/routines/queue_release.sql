@@ -12,7 +12,7 @@ BEGIN
     UPDATE w
     SET Status = 0, RunningKey = NULL, OwnerToken = NULL, LockedUntil = NULL
     OUTPUT inserted.Seq, inserted.ClaimNumber INTO @held
-    FROM @claim AS c JOIN {queue} AS w WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON w.Seq = c.Seq
+    FROM @claim AS c JOIN {queue} AS w WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON w.Seq = c.Seq
     WHERE w.Status = 1 AND w.OwnerToken = @OwnerToken AND (c.ClaimNumber IS NULL OR c.ClaimNumber = w.ClaimNumber);
     SELECT h.Seq, h.ClaimNumber FROM @held AS h;
 END

@@ -8,6 +8,5 @@ BEGIN
 {settings}
 {seqs}
     DELETE r
-    FROM {queue_Replayed} AS r
-    WHERE r.Seq IN (SELECT s.Seq FROM @seq AS s);
+    FROM @seq AS s JOIN {queue_Replayed} AS r WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON r.Seq = s.Seq;
 END

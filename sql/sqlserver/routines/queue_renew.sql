@@ -17,7 +17,7 @@ BEGIN
     UPDATE w
     SET LockedUntil = @until
     OUTPUT inserted.Seq, inserted.ClaimNumber INTO @held
-    FROM @claim AS c JOIN {queue} AS w WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON w.Seq = c.Seq
+    FROM @claim AS c JOIN {queue} AS w WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON w.Seq = c.Seq
     WHERE w.Status = 1 AND w.OwnerToken = @OwnerToken AND (c.ClaimNumber IS NULL OR c.ClaimNumber = w.ClaimNumber);
     SELECT h.Seq, h.ClaimNumber FROM @held AS h;
 END

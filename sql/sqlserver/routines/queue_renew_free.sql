@@ -17,7 +17,7 @@ BEGIN
     UPDATE w
     SET LockedUntil = @until
     OUTPUT inserted.Seq, inserted.ClaimNumber INTO @held
-    FROM @claim AS c JOIN {queue} AS w WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON w.Seq = c.Seq
+    FROM @claim AS c JOIN {queue} AS w WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON w.Seq = c.Seq
     WHERE w.Status = 1 AND w.OwnerToken = @OwnerToken AND (c.ClaimNumber IS NULL OR c.ClaimNumber = w.ClaimNumber);
     SELECT h.Seq, h.ClaimNumber, 1 FROM @held AS h
     UNION ALL

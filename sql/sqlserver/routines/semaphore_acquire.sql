@@ -28,18 +28,18 @@ BEGIN
         UPDATE s
         SET Held = s.Held
         OUTPUT inserted.Slots, inserted.Held INTO @semaphore
-        FROM {Semaphore} AS s WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
+        FROM {Semaphore} AS s WITH (ROWLOCK, READCOMMITTEDLOCK)
         WHERE s.SemaphoreKey = @key;
         SELECT @slots = s.Slots, @held = s.Held, @before = s.Held FROM @semaphore AS s;
         SET @now_us = COALESCE(@Now, DATEDIFF_BIG(MICROSECOND, CAST('1970-01-01' AS DATETIME2(6)), SYSUTCDATETIME()));
         SET @now_ms = {TimeOf}(@now_us - @now_us % 1000);
         DELETE h
-        FROM {SemaphoreHolder} AS h WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
+        FROM {SemaphoreHolder} AS h WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
         WHERE h.SemaphoreKey = @key AND h.OwnerKey <> @owner_key AND h.LeaseUntilUtc <= @now_ms;
         SET @held = @held - @@ROWCOUNT;
         DELETE h
         OUTPUT deleted.LeaseUntilUtc INTO @own
-        FROM {SemaphoreHolder} AS h WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
+        FROM {SemaphoreHolder} AS h WITH (ROWLOCK, READCOMMITTEDLOCK)
         WHERE h.SemaphoreKey = @key AND h.OwnerKey = @owner_key;
         SET @held = @held - @@ROWCOUNT;
         IF @held < @slots OR EXISTS (SELECT 1 FROM @own AS o WHERE o.LeaseUntilUtc > @now_ms)
@@ -56,7 +56,7 @@ BEGIN
             WHERE h.SemaphoreKey = @key;
         UPDATE s
         SET Held = s.Held + @held - @before
-        FROM {Semaphore} AS s WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
+        FROM {Semaphore} AS s WITH (ROWLOCK, READCOMMITTEDLOCK)
         WHERE s.SemaphoreKey = @key AND @held <> @before;
     END;
 {call_end}

@@ -26,11 +26,11 @@ BEGIN
     DELETE h
     OUTPUT deleted.Fence, deleted.SemaphoreKey INTO @gone
     FROM @found AS f JOIN @free AS n ON n.SemaphoreKey = f.SemaphoreKey
-    JOIN {SemaphoreHolder} AS h WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON h.Fence = f.Fence
+    JOIN {SemaphoreHolder} AS h WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON h.Fence = f.Fence
     WHERE h.LeaseUntilUtc <= @old;
     UPDATE s
     SET Held = s.Held - (SELECT COUNT(*) FROM @gone AS g WHERE g.SemaphoreKey = s.SemaphoreKey)
-    FROM {Semaphore} AS s WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
+    FROM {Semaphore} AS s WITH (ROWLOCK, READCOMMITTEDLOCK)
     WHERE s.SemaphoreKey IN (SELECT g.SemaphoreKey FROM @gone AS g);
 {call_end}
     SELECT g.Fence FROM @gone AS g;

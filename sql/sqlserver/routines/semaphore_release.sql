@@ -17,15 +17,15 @@ BEGIN
     -- The semaphore first, then its holder.
     UPDATE s
     SET Held = s.Held
-    FROM {Semaphore} AS s WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
+    FROM {Semaphore} AS s WITH (ROWLOCK, READCOMMITTEDLOCK)
     WHERE s.SemaphoreKey = @key;
     DELETE h
     OUTPUT deleted.Fence INTO @held
-    FROM {SemaphoreHolder} AS h WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
+    FROM {SemaphoreHolder} AS h WITH (ROWLOCK, READCOMMITTEDLOCK)
     WHERE h.SemaphoreKey = @key AND h.OwnerKey = @Owner + N'.' AND (@Fence IS NULL OR h.Fence = @Fence) AND h.LeaseUntilUtc > @now_ms;
     UPDATE s
     SET Held = s.Held - 1
-    FROM {Semaphore} AS s WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
+    FROM {Semaphore} AS s WITH (ROWLOCK, READCOMMITTEDLOCK)
     WHERE s.SemaphoreKey = @key AND EXISTS (SELECT 1 FROM @held AS h);
 {call_end}
     SELECT h.Fence FROM @held AS h;

@@ -21,5 +21,5 @@ BEGIN
             THROW;
     END CATCH;
     IF NOT EXISTS (SELECT 1 FROM @set AS n)
-        UPDATE s SET Slots = @Slots FROM {Semaphore} AS s WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK) WHERE s.SemaphoreKey = @key;
+        UPDATE s SET Slots = @Slots FROM {Semaphore} AS s WITH (ROWLOCK, READCOMMITTEDLOCK) WHERE s.SemaphoreKey = @key;
 END

@@ -9,6 +9,6 @@ BEGIN
 {settings}
     UPDATE m
     SET DueTime = {TimeOf}(@DueAt)
-    FROM {Timers} AS m WITH (ROWLOCK)
+    FROM {Timers} AS m WITH (ROWLOCK, READCOMMITTEDLOCK)
     WHERE m.Seq = @Number;
 END

@@ -279,13 +279,48 @@ public class SqlServerTests
 
     /* proves: SQS-001 */
     [Fact]
-    public void Claims_PassLockedRows_AndLockTheirs()
+    public void Claims_PassLockedRows()
     {
-        var claiming = Queues.SelectMany(q => new[] { "Claim", "Expire", "FindDead", "FindExpired", "ReapExpired", "RemoveFinished", "RenewFree" }.Select(p => $"{q}_{p}"))
-            .Concat(["JobRuns_Purge", "Join_End", "Join_Expire", "Join_Remove", "Join_WaitHold", "Lease_Clean", "Lease_Keep", "PausedTopic_Clean", "Semaphore_Acquire", "Semaphore_Clean", "Semaphore_Keep"]);
-        TableHintKind[] claim = [TableHintKind.ReadPast, TableHintKind.UpdLock, TableHintKind.Rowlock, TableHintKind.ReadCommittedLock];
-        var found = Places().Where(p => Hints(p.Table).IsSupersetOf(claim)).Select(p => p.Procedure.Name).Distinct();
-        Assert.Equal(claiming.Order(StringComparer.Ordinal), found.Order(StringComparer.Ordinal));
+        var claiming = Queues.SelectMany(q => new[] { "Claim", "Expire", "ReapExpired", "RemoveFinished", "RenewFree" }.Select(p => $"{q}_{p}"))
+            .Concat(["JobRuns_Purge", "Join_End", "Join_Expire", "Join_WaitHold", "Lease_Keep", "PausedTopic_Clean", "Semaphore_Acquire", "Semaphore_Clean", "Semaphore_Keep"]);
+        foreach (var name in claiming)
+            Assert.True(Targets(Model.Plain.Procedures[name]).Any(t => Hints(t).Contains(TableHintKind.ReadPast)), name);
+        string[] holding = [.. Queues.SelectMany(q => new[] { $"{q}_FindDead", $"{q}_FindExpired" }), "Join_Remove"]; // to be changed in the same transaction
+        foreach (var name in holding)
+            Assert.True(Model.Plain.Procedures[name].Tables.Any(t => Hints(t).IsSupersetOf([TableHintKind.ReadPast, TableHintKind.UpdLock])), name);
+    }
+
+    private static bool IsOfMoves(string procedure) => procedure.Contains("Copy", StringComparison.Ordinal);
+
+    /// <summary>The tables that are changed, as the statement's FROM has them.</summary>
+    private static IEnumerable<NamedTableReference> Targets(Procedure procedure)
+    {
+        foreach (var change in Procedure.Find<UpdateDeleteSpecificationBase>(procedure.Body))
+            if (change.Target is NamedTableReference { SchemaObject: { SchemaIdentifier: null } name } && !OfVariable(change.FromClause, name.BaseIdentifier.Value))
+                yield return Assert.Single(Procedure.Find<NamedTableReference>(change.FromClause), t => t.Alias?.Value == name.BaseIdentifier.Value);
+
+        static bool OfVariable(FromClause from, string alias) => Procedure.Find<VariableTableReference>(from).Any(v => v.Alias?.Value == alias);
+    }
+
+    /// <summary>UPDLOCK makes the server ignore READCOMMITTEDLOCK: what an app's transaction runs would do so at its level of isolation, where
+    /// READPAST fails (SERIALIZABLE, SNAPSHOT), ranges are locked, or what others have committed is not seen. A change locks what it changes anyway.
+    /// Only what runs on our own connections, at READ COMMITTED, may look at rows with it: workers, changes of dead letters, and moves between stores.</summary>
+    /* proves: SQS-001 */
+    [Fact]
+    public void Locks_AreRight_InTransactionsOfAnyIsolation()
+    {
+        var own = Queues.SelectMany(q => new[] { "Claim", "Expire", "FindDead", "FindExpired", "ReapExpired", "Replay", "RenewFree" }.Select(p => $"{q}_{p}"))
+            .Concat(["JobRuns_Purge", "Join_Expire", "Join_Remove", "Lease_Clean", "Lease_Keep", "Semaphore_Clean", "Semaphore_Keep"]).ToHashSet();
+        var changed = 0;
+        foreach (var procedure in Model.Plain.Procedures.Values.Where(p => !IsOfMoves(p.Name)))
+        {
+            var targets = Targets(procedure).ToList();
+            foreach (var table in targets)
+                Assert.True(Hints(table).IsSupersetOf([TableHintKind.Rowlock, TableHintKind.ReadCommittedLock]) && !Hints(table).Contains(TableHintKind.UpdLock), $"{procedure.Name}:{table.StartLine}");
+            Assert.True(own.Contains(procedure.Name) || !procedure.Tables.Any(t => Hints(t).Overlaps([TableHintKind.UpdLock, TableHintKind.XLock, TableHintKind.HoldLock, TableHintKind.Serializable])), procedure.Name);
+            changed += targets.Count;
+        }
+        Assert.True(changed > 80);
     }
 
     /// <summary>With row versions READPAST is only taken together with READCOMMITTEDLOCK; it is never taken at other levels.</summary>
@@ -384,6 +419,9 @@ public class SqlServerTests
                 Assert.True(on[option], $"{procedure.Name}: {option}");
             Assert.False(on[SetOptions.NumericRoundAbort]);
             Assert.False(on[SetOptions.XactAbort]);
+            // Neither cut what is read, as drivers' settings and apps' sessions may
+            Assert.Equal("2147483647", (Assert.Single(Procedure.Find<SetTextSizeStatement>(procedure.Body)).TextSize as Literal)?.Value);
+            Assert.Equal("0", (Assert.Single(Procedure.Find<SetRowCountStatement>(procedure.Body)).NumberRows as Literal)?.Value);
         }
     }
 
