@@ -217,6 +217,7 @@ static void test_router__bad_list__changes_nothing(void **state)
 {
     ground *g = *state;
     wp_router *router = NULL;
+    wp_store *store = NULL;
     wp_config *config = wpt_config(NULL, NULL);
     const wp_config *list[] = {config, NULL};
     WPT_OK(wp_router_new(&router, WPT_ERR));
@@ -225,6 +226,9 @@ static void test_router__bad_list__changes_nothing(void **state)
     WPT_FAILS(wp_router_set(router, list, 1, WPT_ERR), WP_E_CONFIG, "store.url");
     WPT_OK(wp_config_set(config, "store.url", "mysql://u@h/d", WPT_ERR));
     WPT_FAILS(wp_router_set(router, list, 1, WPT_ERR), WP_E_CONFIG, "of no known kind");
+    WPT_OK(wp_config_set(config, "store.url", "postgresql://u@h/d?passwort=x", WPT_ERR));
+    WPT_FAILS(wp_store_open(&store, config, WPT_ERR), WP_E_CONFIG, "store.url");
+    assert_null(strstr(wpt_message_of_last(), "passwort")); /* it may be a part of one */
     WPT_STATUS(wp_router_set(router, list + 1, 1, WPT_ERR), WP_E_ARGUMENT);
     WPT_STATUS(wp_router_set(router, NULL, 1, WPT_ERR), WP_E_ARGUMENT);
     WPT_STATUS(wp_router_set(NULL, NULL, 0, WPT_ERR), WP_E_ARGUMENT);

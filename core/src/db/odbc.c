@@ -504,7 +504,49 @@ typedef struct dialling {
     SQLHDBC dbc; /* until somebody takes it */
     wp_status status;
     wp_error *error;
+    struct dialling *next; /* that hangs */
+    bool hangs;            /* nobody waits for it any more */
+    bool over;
 } dialling;
+
+/* Those that hang, each with a thread and a socket of its own, until the driver gives up. */
+enum { HANGING_MAX = 4 }; /* to one server */
+
+static wp__mutex hanging_mutex = PTHREAD_MUTEX_INITIALIZER;
+static dialling *hanging;
+
+static bool too_many_hang(const char *string)
+{
+    int count = 0;
+    wp__mutex_lock(&hanging_mutex);
+    for (const dialling *d = hanging; d; d = d->next)
+        count += strcmp(d->string, string) == 0;
+    wp__mutex_unlock(&hanging_mutex);
+    return count >= HANGING_MAX;
+}
+
+static void note_hanging(dialling *d)
+{
+    wp__mutex_lock(&hanging_mutex);
+    d->hangs = !d->over;
+    if (d->hangs) {
+        d->next = hanging;
+        hanging = d;
+    }
+    wp__mutex_unlock(&hanging_mutex);
+}
+
+static void note_over(dialling *d)
+{
+    wp__mutex_lock(&hanging_mutex);
+    d->over = true;
+    for (dialling **at = &hanging; d->hangs && *at; at = &(*at)->next)
+        if (*at == d) {
+            *at = d->next;
+            break;
+        }
+    wp__mutex_unlock(&hanging_mutex);
+}
 
 static void dialling_free(void *arg)
 {
@@ -515,9 +557,8 @@ static void dialling_free(void *arg)
     free(d);
 }
 
-static void dial_main(void *arg)
+static void dial_now(dialling *d)
 {
-    dialling *d = arg;
     SQLHENV env = environment();
     if (!env || !SQL_SUCCEEDED(SQLAllocHandle(SQL_HANDLE_DBC, env, &d->dbc))) {
         d->status = wp__fail_nomem(&d->error);
@@ -532,11 +573,21 @@ static void dial_main(void *arg)
     d->dbc = SQL_NULL_HDBC;
 }
 
+static void dial_main(void *arg)
+{
+    dial_now(arg);
+    note_over(arg);
+}
+
 static wp_status dial(SQLHDBC *out, const char *string, int64_t connect_ms, wp_error **err)
 {
-    dialling *d = calloc(1, sizeof *d);
+    dialling *d;
     wp__task *task = NULL;
     wp_status st;
+    if (too_many_hang(string))
+        return wp__fail_db(err, WP_E_UNAVAILABLE, NULL, 0, true,
+                           "connect: the server has not answered those who asked before");
+    d = calloc(1, sizeof *d);
     if (!d || !(d->string = wp__text_dup(string))) {
         free(d);
         return wp__fail_nomem(err);
@@ -548,6 +599,7 @@ static wp_status dial(SQLHDBC *out, const char *string, int64_t connect_ms, wp_e
         return st;
     }
     if (!wp__task_wait(task, wp__real_deadline_us(connect_ms))) {
+        note_hanging(d);
         st = wp__fail_db(err, WP_E_UNAVAILABLE, NULL, 0, true,
                          "connect: the server did not answer in time");
     } else if ((st = d->status) == WP_OK) {

@@ -488,6 +488,26 @@ static int64_t answer_limit(const wp_config *config, wp__open how)
     return how == WP__OPEN_WORKER && third < limit ? third : limit;
 }
 
+/* What libpq says of it is left out: it may repeat a part of the password. */
+wp_status wp__pq_check_url(const char *url, wp_error **err)
+{
+    char *message = NULL;
+    PQconninfoOption *options = PQconninfoParse(url, &message);
+    const bool readable = options != NULL;
+    const bool memory = !readable && !message;
+    PQconninfoFree(options);
+    PQfreemem(message);
+    if (readable)
+        return WP_OK;
+    if (memory)
+        return wp__fail_nomem(err);
+    return wp__fail(
+        err, WP_E_CONFIG,
+        "store.url is no URL that PostgreSQL's client reads: "
+        "postgresql://USER:PASSWORD@HOST:PORT/DATABASE?PARAMETER=VALUE, with %%-escapes for "
+        "what is not a letter or digit, and parameters that libpq knows");
+}
+
 static wp_status pq_connect(wp_conn **out, wp_store *store, wp__open how, wp_error **err)
 {
     /* What stands before the URL can be changed by it, what stands after it cannot. */

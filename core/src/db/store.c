@@ -353,6 +353,8 @@ static wp_status choose_driver(wp_store *store, wp_error **err)
         return st;
     }
     if (begins(url, "postgresql://") || begins(url, "postgres://")) {
+        if ((st = wp__pq_check_url(url, err)) != WP_OK)
+            return st;
         store->location = wp__text_dup(url);
         store->driver = &wp__pq_driver;
         store->engine = &wp__engine_postgresql;

@@ -142,6 +142,8 @@ wp_status wp__sqlite_lend(wp_conn **out, wp_store *store, struct sqlite3 *db, wp
 /* ---- PostgreSQL by libpq (pq.c) ---- */
 
 extern const wp__driver wp__pq_driver;
+/* WP_E_CONFIG: it cannot be read. */
+wp_status wp__pq_check_url(const char *url, wp_error **err);
 wp_status wp__pq_lend(wp_conn **out, wp_store *store, struct pg_conn *db, wp_error **err);
 
 /* ---- servers by unixODBC (odbc.c) ---- */
