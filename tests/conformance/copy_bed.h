@@ -21,6 +21,10 @@ wp_copy *cb_copy(pair *p);
 void cb_run(wp_copy *copy);
 /* All that can be moved; how many messages and runs were. */
 int64_t cb_move(pair *p);
+/* Where SQL Server is one of the two, joins and their members stay. */
+bool cb_moves_joins(const pair *p);
+/* Run a scenario, if joins move there. */
+void cb_with_joins(void **state, int way, void (*scenario)(pair *));
 /* Run a scenario. `state` is the bed's. */
 void cb_with_pair(void **state, int way, void (*scenario)(pair *));
 

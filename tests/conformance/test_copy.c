@@ -458,6 +458,7 @@ static void keeps_orders_of_members(pair *p)
     wp_message *message = wpt_message("t", "k2");
     wp_join *join = NULL;
     wp_copy *copy;
+    const bool moves = cb_moves_joins(p);
     char done[100] = "";
     wp_id id;
     WPT_OK(wp_join_new(&join, 1, WPT_ERR));
@@ -471,12 +472,13 @@ static void keeps_orders_of_members(pair *p)
     (void)send_keyed(p->from, "l1", "l");
     copy = cb_copy(p);
     cb_run(copy);
-    assert_int_equal(wp_copy_count(copy, WP_SOURCE_ALL, WP_COPY_MOVED), 4);
+    assert_int_equal(wp_copy_count(copy, WP_SOURCE_ALL, WP_COPY_MOVED), moves ? 4 : 1);
     wp_copy_free(copy);
     handle_all(done, sizeof done, p->from);
-    assert_string_equal(done, "");
+    assert_string_equal(done, moves ? "" : "k1,k2,k3,"); /* what is before it stays, too */
+    *done = '\0';
     handle_all(done, sizeof done, p->to);
-    assert_string_equal(done, "l1,k1,k2,k3,");
+    assert_string_equal(done, moves ? "l1,k1,k2,k3," : "l1,");
 }
 
 static void leaves_dead_ones_if_told(pair *p)

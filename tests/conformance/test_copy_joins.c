@@ -667,36 +667,36 @@ static void waits_for_the_apps_member(pair *p)
 #define BOTH_WAYS(name, scenario)                                                                  \
     static void test_copy_join__to_a_file__##name(void **state)                                    \
     {                                                                                              \
-        cb_with_pair(state, TO_FILE, scenario);                                                    \
+        cb_with_joins(state, TO_FILE, scenario);                                                   \
     }                                                                                              \
     static void test_copy_join__from_a_file__##name(void **state)                                  \
     {                                                                                              \
-        cb_with_pair(state, FROM_FILE, scenario);                                                  \
+        cb_with_joins(state, FROM_FILE, scenario);                                                 \
     }
 
 /* proves: CLI-001 */
 static void
 test_copy_join__to_another_schema__the_process_dies_anywhere__each_is_over_once(void **state)
 {
-    cb_with_pair(state, TO_SCHEMA, dies_anywhere);
+    cb_with_joins(state, TO_SCHEMA, dies_anywhere);
 }
 
 /* proves: CLI-001 */
 static void test_copy_join__to_a_file__an_app_commits_a_member_late__it_counts(void **state)
 {
-    cb_with_pair(state, TO_FILE, waits_for_the_apps_member);
+    cb_with_joins(state, TO_FILE, waits_for_the_apps_member);
 }
 
 /* proves: CLI-001 */
 static void test_copy_join__to_a_file__counts_and_deadlines__arrive_as_they_were(void **state)
 {
-    cb_with_pair(state, TO_FILE, keeps_all);
+    cb_with_joins(state, TO_FILE, keeps_all);
 }
 
 /* proves: CLI-001 */
 static void test_copy_join__from_a_file__counts_and_deadlines__arrive_as_they_were(void **state)
 {
-    cb_with_pair(state, FROM_FILE, keeps_all);
+    cb_with_joins(state, FROM_FILE, keeps_all);
 }
 
 BOTH_WAYS(a_member_runs__stays_and_is_moved_later, leaves_running_ones)
@@ -705,38 +705,38 @@ BOTH_WAYS(over_but_waited_for__goes_along, moves_what_waits_for_ended_ones)
 /* proves: CLI-001 */
 static void test_copy_join__to_a_file__the_process_dies_anywhere__each_is_over_once(void **state)
 {
-    cb_with_pair(state, TO_FILE, dies_anywhere);
+    cb_with_joins(state, TO_FILE, dies_anywhere);
 }
 
 /* proves: CLI-001 */
 static void test_copy_join__from_a_file__the_process_dies_anywhere__each_is_over_once(void **state)
 {
-    cb_with_pair(state, FROM_FILE, dies_anywhere);
+    cb_with_joins(state, FROM_FILE, dies_anywhere);
 }
 
 /* proves: CLI-001 */
 static void test_copy_join__to_a_file__given_up_anywhere__each_is_over_once(void **state)
 {
-    cb_with_pair(state, TO_FILE, gives_up_anywhere);
+    cb_with_joins(state, TO_FILE, gives_up_anywhere);
 }
 
 /* proves: CLI-001 */
 static void test_copy_join__from_a_file__given_up_anywhere__each_is_over_once(void **state)
 {
-    cb_with_pair(state, FROM_FILE, gives_up_anywhere);
+    cb_with_joins(state, FROM_FILE, gives_up_anywhere);
 }
 
 BOTH_WAYS(and_back_again__each_is_over_once, goes_back)
 /* proves: CLI-001 */
 static void test_copy_join__to_a_file__changed_meanwhile__each_is_over_once(void **state)
 {
-    cb_with_pair(state, TO_FILE, heeds_what_happens_meanwhile);
+    cb_with_joins(state, TO_FILE, heeds_what_happens_meanwhile);
 }
 
 /* proves: CLI-001 */
 static void test_copy_join__from_a_file__changed_meanwhile__each_is_over_once(void **state)
 {
-    cb_with_pair(state, FROM_FILE, heeds_what_happens_meanwhile);
+    cb_with_joins(state, FROM_FILE, heeds_what_happens_meanwhile);
 }
 
 BOTH_WAYS(a_dead_letter_is_attached__counts_once, counts_dead_letters)
