@@ -664,6 +664,140 @@ static void waits_for_the_apps_member(pair *p)
     is_so(p, &join, WP_JOIN_COMPLETED, 2, 0);
 }
 
+typedef struct reporter {
+    pair *p;
+    wp_id join, member;
+    int after; /* so many transactions */
+    bool started;
+    size_t counted;
+    wp_status st;
+    wp__thread thread;
+} reporter;
+
+static void *report_main(void *arg)
+{
+    reporter *r = arg;
+    wp_error *err = NULL;
+    r->st = wp_join_report(&r->counted, r->p->from, NULL, &r->join, &r->member, 1, 1, &err);
+    if (r->st != WP_OK && wp_error_retriable(err))
+        r->st = WP_E_NOT_FOUND; /* nothing was done */
+    wp_error_free(err);
+    return NULL;
+}
+
+static void report_beside(void *user)
+{
+    reporter *r = user;
+    if (r->after-- != 0)
+        return;
+    r->started = true;
+    WPT_OK(wp__thread_start(&r->thread, "reporter", report_main, r, WPT_ERR));
+}
+
+/* Somebody reports a member while the next transactions of the move go on: it counts, or he is told that there is no such join. */
+static void tells_who_reports(pair *p)
+{
+    for (int n = 0; n < 24; n++) {
+        reporter r = {.p = p, .join = start(p->from, "j", 2, 0), .after = n % 8};
+        wp_copy *copy = cb_copy(p);
+        char log[LOG] = "";
+        r.member = wpt_send(p->from, NULL, member_of("b", NULL, &r.join, NULL));
+        wp__copy_do_between(copy, report_beside, &r);
+        cb_run(copy);
+        wp_copy_free(copy);
+        if (r.started)
+            wp__thread_join(&r.thread);
+        else
+            r.st = WP_E_NOT_FOUND;
+        assert_true(r.st == WP_OK || r.st == WP_E_NOT_FOUND);
+        assert_int_equal(r.counted, r.st == WP_OK);
+        is_so(p, &r.join, WP_JOIN_OPEN, 0, r.st == WP_OK);
+        work_on_both(log, p);
+        is_so(p, &r.join, WP_JOIN_OPEN, r.st != WP_OK, r.st == WP_OK);
+        WPT_OK(wp_join_cancel(NULL, where(p, &r.join), NULL, &r.join, WPT_ERR));
+        clean(p);
+    }
+}
+
+static wp_id dead_one(wp_store *store, WP_OWN wp_message *message)
+{
+    const wp_id owner = wpt_owner(1);
+    const wp_id id = wpt_send(store, NULL, message);
+    size_t changed = 0;
+    (void)wpt_claim_one(store, 1, &id, 60000);
+    WPT_OK(wp_outbox_fail(&changed, store, NULL, &owner, &id, NULL, 1, "why", WPT_ERR));
+    assert_int_equal(changed, 1);
+    return id;
+}
+
+/* A member's dead letter that moves after its join, is replayed and attached once more: it has counted, also when all moves on. */
+static void counts_late_dead_letters_once(pair *p)
+{
+    pair back = {.b = p->b, .from = p->to, .to = p->from};
+    const wp_id join = start(p->from, "j", 3, 0);
+    const wp_id dead = dead_one(p->from, member_of("dead", NULL, &join, NULL));
+    wp_copy *copy = cb_copy(p);
+    size_t count = 99;
+    char log[LOG] = "";
+    (void)wpt_send(p->from, NULL, member_of("b", NULL, &join, NULL));
+    WPT_OK(wp_copy_set_dead_letters(copy, 0, WPT_ERR));
+    cb_run(copy);
+    wp_copy_free(copy);
+    assert_int_equal(cb_move(p), 1);
+    WPT_OK(wp_dead_replay(&count, p->to, WP_SOURCE_OUTBOX, NULL, 10, 0, "tester", WPT_ERR));
+    assert_int_equal(count, 1);
+    WPT_OK(wp_join_attach(&count, p->to, NULL, &join, &dead, 1, WPT_ERR));
+    assert_int_equal(count, 0);
+    (void)cb_move(&back);
+    is_so(p, &join, WP_JOIN_OPEN, 0, 1);
+    work_on_both(log, p);
+    handled(log, "dead,", 1);
+    is_so(p, &join, WP_JOIN_OPEN, 1, 1);
+}
+
+static void *cancel_main(void *arg)
+{
+    mover *m = arg;
+    wp_copy *copy = NULL;
+    m->st = wp_copy_new(&copy, m->p->from, m->p->to, NULL);
+    if (m->st == WP_OK)
+        m->st = wp_copy_cancel(NULL, copy, NULL);
+    wp_copy_free(copy);
+    return NULL;
+}
+
+/* The app has attached a dead letter and not committed yet when the move that holds it is given up. */
+static void waits_for_who_attaches_a_dead_letter(pair *p)
+{
+    bed *b = p->b;
+    const bool alone = b->engine->one_writer;
+    for (int n = 0; n < 6; n++) {
+        mover m = {.p = p};
+        const wp_id join = start(p->from, "j", 1, 1);
+        const wp_id dead = dead_one(p->from, wpt_message("t", "dead"));
+        char log[LOG] = "";
+        size_t count = 0;
+        assert_int_equal(move_until(p, 1), WP_E_STOPPED);
+        bed_exec(b, b->engine->begin);
+        WPT_OK(wp_join_attach(&count, b->store, b->conn, &join, &dead, 1, WPT_ERR));
+        assert_int_equal(count, 1);
+        WPT_OK(wp__thread_start(&m.thread, "mover", cancel_main, &m, WPT_ERR));
+        for (int i = 0; i < 20 * n && !alone; i++)
+            (void)where(p, &join); /* it gets further meanwhile */
+        bed_exec(b, b->engine->commit);
+        wp__thread_join(&m.thread);
+        if (m.st != WP_OK) { /* of two in a deadlock */
+            m.st = WP_OK;
+            (void)cancel_main(&m);
+        }
+        WPT_STATUS(m.st, WP_OK);
+        is_so(p, &join, WP_JOIN_FAILED, 0, 1);
+        work_on_both(log, p);
+        handled(log, "fj,", 1);
+        clean(p);
+    }
+}
+
 #define BOTH_WAYS(name, scenario)                                                                  \
     static void test_copy_join__to_a_file__##name(void **state)                                    \
     {                                                                                              \
@@ -740,6 +874,14 @@ static void test_copy_join__from_a_file__changed_meanwhile__each_is_over_once(vo
 }
 
 BOTH_WAYS(a_dead_letter_is_attached__counts_once, counts_dead_letters)
+BOTH_WAYS(a_dead_member_comes_later__counts_once, counts_late_dead_letters_once)
+BOTH_WAYS(reported_beside__counts_or_is_told, tells_who_reports)
+
+/* proves: CLI-001 */
+static void test_copy_join__to_a_file__an_app_commits_a_dead_letter_late__it_counts(void **state)
+{
+    cb_with_pair(state, TO_FILE, waits_for_who_attaches_a_dead_letter);
+}
 
 #define BOTH_TESTS(name)                                                                           \
     BED_TEST(test_copy_join__to_a_file__##name), BED_TEST(test_copy_join__from_a_file__##name)
@@ -757,7 +899,10 @@ int main(void)
         BOTH_TESTS(and_back_again__each_is_over_once),
         BOTH_TESTS(changed_meanwhile__each_is_over_once),
         BOTH_TESTS(a_dead_letter_is_attached__counts_once),
+        BOTH_TESTS(a_dead_member_comes_later__counts_once),
+        BOTH_TESTS(reported_beside__counts_or_is_told),
         BED_TEST(test_copy_join__to_a_file__an_app_commits_a_member_late__it_counts),
+        BED_TEST(test_copy_join__to_a_file__an_app_commits_a_dead_letter_late__it_counts),
     };
     return bed_run(tests, WPT_COUNT(tests));
 }

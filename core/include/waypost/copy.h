@@ -25,7 +25,9 @@
  * of their ordering keys: whole, one such group a step, if none of these messages is running. Its counts, its members that are
  * done, its deadline and what it enqueues at its end come along. Until it is deleted in the source it is a join there as ever: what is
  * attached, reported, cancelled, or fails by its deadline meanwhile makes the group stay, to be moved as it is then. In the
- * target there is no such join until it is let go, and a message that is just coming there can be attached to none (WP_E_STATE).
+ * target there is no such join until it is let go, and a message that is just coming there can be attached to none (WP_E_STATE; on
+ * SQL Server it can, and the join may never hear of it). A message that waits for a join is a dead letter where that is not: in the
+ * source once it has moved, in the target until it is let go; the topic WP_JOIN_WAIT_TOPIC can be paused there.
  * Joins are moved between SQLite, PostgreSQL and MariaDB.
  * Pauses go along, once. What stays, and is told by wp_copy_count(): what a worker holds; joins of which a message is
  * running; what the target refuses, as it knows its id, key or name, or cannot store it. Leases and semaphores,

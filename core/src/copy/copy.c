@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <waypost/join.h>
 #include <waypost/lease.h>
 #include <waypost/pause.h>
 
@@ -377,14 +378,27 @@ wp_status wp__copy_note_job(wp_copy *copy, const char *name, const char *why, wp
     return note(copy, &text, err);
 }
 
-static const char a_join[] = "join ";
+static const char a_join[] = "join"; /* or a message with WP_JOIN_WAIT_TOPIC */
 
 wp_status wp__copy_note_join(wp_copy *copy, const wp_id *id, const char *why, wp_error **err)
 {
     wp__buf text = {0};
     char formatted[37];
     wp_id_format(formatted, id);
-    wp__buf_fmt(&text, "%s%s: %s", a_join, formatted, why);
+    wp__buf_fmt(&text, "%s %s: %s", a_join, formatted, why);
+    return note(copy, &text, err);
+}
+
+wp_status wp__copy_note_wait(wp_copy *copy, const wp_id *id, const char *why, wp_error **err)
+{
+    wp__buf text = {0};
+    char formatted[37];
+    wp__buf_text(&text, WP_JOIN_WAIT_TOPIC);
+    if (id) {
+        wp_id_format(formatted, id);
+        wp__buf_fmt(&text, " %s", formatted);
+    }
+    wp__buf_fmt(&text, ": %s", why);
     return note(copy, &text, err);
 }
 

@@ -388,7 +388,8 @@ wp_status wp__copy_join_after(wp__copy_joins *out, const wp__copy_end *end, int6
 typedef struct wp__copy_set {
     wp__copy_pairs joins;    /* by number; 1: it is over */
     wp__copy_pairs messages; /* by number; with their states */
-    wp_id id;                /* of the first join, or of none */
+    wp_id id;                /* of the first join, or of the one that a message names */
+    bool nameless;           /* but there is no such id: messages that wait for nothing */
     bool running;            /* one of the messages is with a worker, or held by others */
 } wp__copy_set;
 void wp__copy_set_free(wp__copy_set *set);
@@ -523,6 +524,8 @@ wp_status wp__copy_give_up_jobs(int64_t *let_go, wp_copy *copy, wp_error **err);
 
 /* And of joins, each with all that has to go along. */
 wp_status wp__copy_note_join(wp_copy *copy, const wp_id *id, const char *why, wp_error **err);
+/* Of messages that wait, alone; `id`: of the first one, or NULL. */
+wp_status wp__copy_note_wait(wp_copy *copy, const wp_id *id, const char *why, wp_error **err);
 wp_status wp__copy_join_page(bool *more, wp_copy *copy, wp_error **err);
 wp_status wp__copy_give_up_joins(int64_t *let_go, wp_copy *copy, wp_error **err);
 

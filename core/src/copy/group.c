@@ -160,36 +160,6 @@ static wp_status ask_waits(wp__copy_pairs *messages, wp__copy_pairs *joins,
 
 /* ---- what goes together ------------------------------------------------------------------- */
 
-/* From what is new to all that goes along. */
-static wp_status spread(wp__copy_set *set, wp__copy_pairs *new_joins, wp__copy_pairs *new_messages,
-                        const wp__copy_end *end, const wp__copy_waits *waits, wp_error **err)
-{
-    wp_status st;
-    if ((st = learn(&set->joins, new_joins, err)) != WP_OK ||
-        (st = learn(&set->messages, new_messages, err)) != WP_OK)
-        return st;
-    while (st == WP_OK && (new_joins->count || new_messages->count)) {
-        wp__copy_pairs joins = {0}, messages = {0};
-        if ((st = ask(&messages, end, WP__SQL_COPY_JOIN_MESSAGES, new_joins, err)) == WP_OK &&
-            (st = ask(&messages, end, WP__SQL_COPY_JOIN_KEYS, new_messages, err)) == WP_OK &&
-            (st = ask(&joins, end, WP__SQL_COPY_JOIN_OF, new_messages, err)) == WP_OK &&
-            (st = ask_waits(&messages, &joins, waits, new_joins, new_messages, err)) == WP_OK &&
-            (st = learn(&set->joins, &joins, err)) == WP_OK)
-            st = learn(&set->messages, &messages, err);
-        free(new_joins->items);
-        free(new_messages->items);
-        *new_joins = joins;
-        *new_messages = messages;
-    }
-    return st;
-}
-
-static void look_at_states(wp__copy_set *set)
-{
-    for (size_t i = 0; i < set->messages.count; i++)
-        set->running = set->running || set->messages.items[i].state == 1;
-}
-
 /* Whether an earlier one was begun with, which belongs to this set: so it has been looked at. */
 static bool was_seen(const wp__copy_set *set, const wp__copy_waits *waits, bool of_joins,
                      const wp__copy_place *place)
@@ -201,6 +171,39 @@ static bool was_seen(const wp__copy_set *set, const wp__copy_waits *waits, bool 
         if (waits->items[i].seq < place->dead_seq && has(&set->messages, waits->items[i].seq))
             return true;
     return false;
+}
+
+/* From what is new to all that goes along; *seen: it has been looked at, and is not wholly found again. */
+static wp_status spread(bool *seen, wp__copy_set *set, wp__copy_pairs *new_joins,
+                        wp__copy_pairs *new_messages, bool of_joins, const wp__copy_place *place,
+                        const wp__copy_end *end, const wp__copy_waits *waits, wp_error **err)
+{
+    wp_status st;
+    if ((st = learn(&set->joins, new_joins, err)) != WP_OK ||
+        (st = learn(&set->messages, new_messages, err)) != WP_OK)
+        return st;
+    *seen = was_seen(set, waits, of_joins, place);
+    while (st == WP_OK && !*seen && (new_joins->count || new_messages->count)) {
+        wp__copy_pairs joins = {0}, messages = {0};
+        if ((st = ask(&messages, end, WP__SQL_COPY_JOIN_MESSAGES, new_joins, err)) == WP_OK &&
+            (st = ask(&messages, end, WP__SQL_COPY_JOIN_KEYS, new_messages, err)) == WP_OK &&
+            (st = ask(&joins, end, WP__SQL_COPY_JOIN_OF, new_messages, err)) == WP_OK &&
+            (st = ask_waits(&messages, &joins, waits, new_joins, new_messages, err)) == WP_OK &&
+            (st = learn(&set->joins, &joins, err)) == WP_OK)
+            st = learn(&set->messages, &messages, err);
+        free(new_joins->items);
+        free(new_messages->items);
+        *new_joins = joins;
+        *new_messages = messages;
+        *seen = st == WP_OK && was_seen(set, waits, of_joins, place);
+    }
+    return st;
+}
+
+static void look_at_states(wp__copy_set *set)
+{
+    for (size_t i = 0; i < set->messages.count; i++)
+        set->running = set->running || set->messages.items[i].state == 1;
 }
 
 /* Begin with a join, or with a message that waits for none that is open. */
@@ -224,6 +227,7 @@ static wp_status seed(bool *found, wp__copy_set *set, wp__copy_pairs *joins,
         *found = true;
         place->dead_seq = wait->seq;
         set->id = wait->id;
+        set->nameless = !wait->names;
         st = add(messages, wait->seq, wait->state, err);
     }
     return st;
@@ -238,13 +242,15 @@ wp_status wp__copy_set_find(bool *found, wp__copy_set *out, wp__copy_place *plac
     while (st == WP_OK && *found) {
         wp__copy_pairs joins = {0}, messages = {0};
         const int64_t before = place->seq;
+        bool seen = false;
         wp__copy_set_free(out);
         st = seed(found, out, &joins, &messages, place, &waits, end, err);
         if (st == WP_OK && *found)
-            st = spread(out, &joins, &messages, end, &waits, err);
+            st = spread(&seen, out, &joins, &messages, place->seq != before, place, end, &waits,
+                        err);
         free(joins.items);
         free(messages.items);
-        if (st == WP_OK && *found && !was_seen(out, &waits, place->seq != before, place))
+        if (st == WP_OK && *found && !seen)
             break;
     }
     free(waits.items);

@@ -114,9 +114,7 @@ static wp_status tell(moving *m, const char *why, wp_error **err)
     const wp__copy_items *items = &m->messages.here;
     if (m->joins[HERE].count)
         return wp__copy_note_join(m->copy, &m->joins[HERE].items[0].id, why, err);
-    return items->count
-               ? wp__copy_note_refused(m->copy, &wp__copy_joined, &items->items[0].id, why, err)
-               : WP_OK;
+    return items->count ? wp__copy_note_wait(m->copy, &items->items[0].id, why, err) : WP_OK;
 }
 
 /* It stays, as far as it is in the source still: the answer to a commit may have been lost. */
@@ -344,6 +342,12 @@ static wp_status take_set(bool *missed, wp_copy *copy, const wp__copy_set *set, 
     return st;
 }
 
+static wp_status note_set(wp_copy *copy, const wp__copy_set *set, const char *why, wp_error **err)
+{
+    return set->nameless ? wp__copy_note_wait(copy, NULL, why, err)
+                         : wp__copy_note_join(copy, &set->id, why, err);
+}
+
 /* Hold the next group that can be. */
 static wp_status take(bool *taken, wp_copy *copy, wp_error **err)
 {
@@ -361,8 +365,7 @@ static wp_status take(bool *taken, wp_copy *copy, wp_error **err)
                 st = wp__copy_committed(copy, st, err);
         }
         if (st == WP_OK && found && (set.running || missed))
-            st = wp__copy_note_join(copy, &set.id,
-                                    missed ? was_changed : "one of its messages is running", err);
+            st = note_set(copy, &set, missed ? was_changed : "one of its messages is running", err);
         *taken = st == WP_OK && found && !set.running && !missed;
         wp__copy_set_free(&set);
     }

@@ -90,13 +90,20 @@ wp_status wp__members_use_find(wp__members *m, wp_op *op, wp_error **err)
     return wp__op_set_ids(op, &m->json, m->join_ids, m->join_count, err);
 }
 
+static wp_status fail_unknown(const wp__join_found *join, wp_error **err)
+{
+    char text[37];
+    wp_id_format(text, &join->id);
+    return wp__fail(err, WP_E_NOT_FOUND, "there is no join %s", text);
+}
+
 wp_status wp__members_check(const wp__members *m, bool open, wp_error **err)
 {
     for (size_t i = 0; i < m->join_count; i++) {
         char text[37];
-        wp_id_format(text, &m->joins[i].id);
         if (m->joins[i].seq < 0)
-            return wp__fail(err, WP_E_NOT_FOUND, "there is no join %s", text);
+            return fail_unknown(&m->joins[i], err);
+        wp_id_format(text, &m->joins[i].id);
         if (open && m->joins[i].status != WP_JOIN_OPEN)
             return wp__fail(err, WP_E_STATE, "the join %s is over", text);
     }
@@ -190,7 +197,9 @@ wp_status wp__members_use_next(wp__members *m, wp_op *op, bool *used, wp_error *
     if (m->step == ASKING && m->strangers) {
         char text[37];
         wp_id_format(text, &m->joins[m->at].id);
-        return wp__fail(err, WP_E_STATE, "the join %s is over", text);
+        return wp__fail(err, WP_E_STATE,
+                        "the join %s is over, or it or a message is on its way between two stores",
+                        text);
     }
     if (++m->at < m->join_count)
         return use_change(m, op, err);
@@ -214,6 +223,8 @@ static wp_status changing_row(wp__members *m, const wp__value *columns, wp_error
     if ((st = wp__column_int(&count, &columns[0], err)) != WP_OK ||
         (st = wp__column_int(&missed, &columns[1], err)) != WP_OK)
         return st;
+    if (count < 0) /* it has gone since it was found */
+        return fail_unknown(&m->joins[m->at], err);
     m->changed += (size_t)count;
     return missed ? wp__fail_triggers(err) : WP_OK;
 }

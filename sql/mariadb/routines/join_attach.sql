@@ -52,7 +52,9 @@ BEGIN
     SET STATEMENT group_concat_max_len = 1073741824 FOR
         SELECT CONCAT('[', GROUP_CONCAT(s.seq ORDER BY s.seq), ']') INTO v_new
         FROM JSON_TABLE(p_seqs, '$[*]' COLUMNS (seq BIGINT PATH '$')) AS s LEFT JOIN {join_member} AS m FORCE INDEX (PRIMARY) ON m.join_seq = p_number AND m.seq = s.seq
-        WHERE m.seq IS NULL;
+        WHERE m.seq IS NULL
+          AND NOT EXISTS (SELECT 1 FROM {outbox} AS o FORCE INDEX (PRIMARY) STRAIGHT_JOIN {join_member} AS x FORCE INDEX (PRIMARY) ON x.join_seq = p_number AND x.seq < 0 AND x.id = o.id
+                          WHERE o.seq = s.seq);
         INSERT INTO {join_member} (join_seq, seq, id, status, attached_at)
         SELECT p_number, m.seq, m.id, 0, v_now
         FROM JSON_TABLE(v_new, '$[*]' COLUMNS (seq BIGINT PATH '$')) AS s STRAIGHT_JOIN {outbox} AS m FORCE INDEX (PRIMARY) ON m.seq = s.seq

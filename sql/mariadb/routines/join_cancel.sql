@@ -10,7 +10,9 @@ BEGIN
     DECLARE v_status BIGINT;
     DECLARE v_cancelled BOOL DEFAULT FALSE;
 {call_begin}
-    SELECT j.seq, j.status INTO v_seq, v_status FROM {join} AS j WHERE j.id = UNHEX(REPLACE(p_id, '-', '')) FOR UPDATE;
+    -- Its entry in the index of ids is not locked: those that attach hold that.
+    SELECT j.seq INTO v_seq FROM {join} AS j WHERE j.id = UNHEX(REPLACE(p_id, '-', ''));
+    SELECT j.status INTO v_status FROM {join} AS j FORCE INDEX (PRIMARY) WHERE j.seq = v_seq FOR UPDATE;
     IF v_status = 0 THEN
         SET v_status = 3, v_cancelled = TRUE;
         UPDATE {join} SET status = v_status, ended_at = v_now WHERE seq = v_seq;
