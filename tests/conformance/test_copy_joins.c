@@ -429,7 +429,7 @@ static void goes_back(pair *p)
         const world w = prepare(p);
         char log[LOG] = "";
         (void)move_until(p, 4 + n / 4 * 3);
-        (void)move_until(&back, n % 4 * 2);
+        (void)move_until(&back, (int64_t)(n % 4) * 2);
         if (n % 2) {
             wp_copy *copy = cb_copy(p);
             WPT_OK(wp_copy_cancel(NULL, copy, WPT_ERR));
@@ -510,7 +510,7 @@ static void happen(void *user)
         }
         break;
     default:
-        wpt_advance_ms(m->p->b->clock, 2 * DEADLINE_MS);
+        wpt_advance_ms(m->p->b->clock, (int64_t)2 * DEADLINE_MS);
         WPT_OK(wp_join_reap(NULL, m->p->from, WPT_ERR));
         WPT_OK(wp_join_reap(NULL, m->p->to, WPT_ERR));
         m->happened = true;
