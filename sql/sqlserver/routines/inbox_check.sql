@@ -26,7 +26,7 @@ BEGIN
                 HashAlgorithm = CASE WHEN m.Hash IS NULL THEN @HashAlgorithm ELSE m.HashAlgorithm END
             OUTPUT inserted.Id, inserted.Seq, inserted.Hash, inserted.HashAlgorithm, inserted.Status, inserted.LockedUntil
             INTO @arrived
-            FROM {inbox} AS m WITH (ROWLOCK, READCOMMITTEDLOCK)
+            FROM {inbox} AS m WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
             WHERE m.Source = @Source AND m.MessageId = @MessageId AND m.Consumer = @Consumer AND m.Widths = @widths;
             IF @@ROWCOUNT > 0
                 BREAK;

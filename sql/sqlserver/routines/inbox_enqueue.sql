@@ -34,7 +34,7 @@ BEGIN
             SET LastSeenUtc = @now_at
             OUTPUT inserted.Id, inserted.Seq, inserted.Hash, inserted.HashAlgorithm, inserted.Status, inserted.LockedUntil
             INTO @arrived
-            FROM {inbox} AS m WITH (ROWLOCK, READCOMMITTEDLOCK)
+            FROM {inbox} AS m WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
             WHERE m.Source = @Source AND m.MessageId = @MessageId AND m.Consumer = @Consumer AND m.Widths = @widths;
             IF @@ROWCOUNT > 0
                 BREAK;

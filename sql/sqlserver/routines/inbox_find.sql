@@ -10,6 +10,6 @@ BEGIN
 {settings}
 {inbox_key}
     SELECT CONVERT(CHAR(36), m.Id), m.Seq, CASE WHEN m.Status = 1 AND m.LockedUntil IS NULL THEN 6 ELSE CAST(m.Status AS INT) END
-    FROM {inbox} AS m
+    FROM {inbox} AS m WITH (FORCESEEK)
     WHERE m.Source = @Source AND m.MessageId = @MessageId AND m.Consumer = @Consumer AND m.Widths = @widths;
 END

@@ -14,7 +14,7 @@ BEGIN
     SET LastSeenUtc = m.LastSeenUtc
     OUTPUT inserted.Id, inserted.Seq, inserted.Status, inserted.LockedUntil
     INTO @held
-    FROM {inbox} AS m WITH (ROWLOCK, READCOMMITTEDLOCK)
+    FROM {inbox} AS m WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
     WHERE m.Source = @Source AND m.MessageId = @MessageId AND m.Consumer = @Consumer AND m.Widths = @widths;
     SELECT CONVERT(CHAR(36), h.Id), h.Seq, CASE WHEN h.Status = 1 AND h.LockedUntil IS NULL THEN 6 ELSE CAST(h.Status AS INT) END FROM @held AS h;
 END

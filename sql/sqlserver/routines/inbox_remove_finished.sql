@@ -9,6 +9,7 @@ ALTER PROCEDURE {inbox_RemoveFinished}
 AS
 BEGIN
 {settings}
+    SET DEADLOCK_PRIORITY LOW; -- until the procedure ends: apps' transactions go on
 {now}
 {seqs}
     DECLARE @old DATETIME2(6) = {TimeOf}(@now_us - @Delay);

@@ -9,7 +9,7 @@ BEGIN
     DECLARE @gone TABLE (Seq BIGINT NOT NULL);
     DELETE j
     OUTPUT deleted.Seq INTO @gone
-    FROM {Jobs} AS j WITH (ROWLOCK, READCOMMITTEDLOCK)
+    FROM {Jobs} AS j WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
     WHERE j.JobName = @Name AND j.NameWidth = DATALENGTH(@Name);
     SELECT g.Seq FROM @gone AS g;
 END

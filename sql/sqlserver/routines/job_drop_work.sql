@@ -14,12 +14,12 @@ BEGIN
     UPDATE j
     SET IsEnabled = j.IsEnabled
     OUTPUT inserted.Id INTO @job
-    FROM {Jobs} AS j WITH (ROWLOCK, READCOMMITTEDLOCK)
+    FROM {Jobs} AS j WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
     WHERE j.JobName = @Name AND j.NameWidth = DATALENGTH(@Name);
     SELECT @id = j.Id FROM @job AS j;
     DELETE r
     OUTPUT deleted.Seq INTO @gone
-    FROM {JobRuns} AS r WITH (ROWLOCK, READCOMMITTEDLOCK)
+    FROM {JobRuns} AS r WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
     WHERE r.JobId = @id AND r.StatusCode = 0;
     DELETE p FROM @gone AS g JOIN {JobRuns_Replayed} AS p WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON p.Seq = g.Seq;
 {call_end}

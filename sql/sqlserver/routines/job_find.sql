@@ -11,6 +11,6 @@ BEGIN
     SELECT @now_us, j.Seq, CONVERT(CHAR(36), j.Id), j.Topic, j.Payload, j.CronSchedule, j.Zone, j.Options, j.Registrar,
            CAST(j.IsAbsent AS INT), CASE WHEN j.IsEnabled = 1 THEN 0 ELSE 1 END, j.Version, DATEDIFF_BIG(MICROSECOND, CAST('1970-01-01' AS DATETIME2(6)),
                COALESCE(j.NextDueTime, (SELECT c.NextDueTime FROM {CopyJob} AS c WHERE c.JobSeq = j.Seq AND c.JobId = j.Id AND c.Version = j.Version))),
-           CASE WHEN EXISTS (SELECT 1 FROM {JobRuns} AS r WHERE r.JobId = j.Id AND r.StatusCode IN (0, 1)) THEN 1 ELSE 0 END
-    FROM (SELECT 1 AS One) AS o LEFT JOIN {Jobs} AS j ON j.JobName = @Name AND j.NameWidth = DATALENGTH(@Name);
+           CASE WHEN EXISTS (SELECT 1 FROM {JobRuns} AS r WITH (FORCESEEK) WHERE r.JobId = j.Id AND r.StatusCode IN (0, 1)) THEN 1 ELSE 0 END
+    FROM (SELECT 1 AS One) AS o LEFT JOIN {Jobs} AS j WITH (FORCESEEK) ON j.JobName = @Name AND j.NameWidth = DATALENGTH(@Name);
 END

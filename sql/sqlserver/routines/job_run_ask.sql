@@ -12,7 +12,7 @@ BEGIN
     UPDATE r
     SET CancelAt = @now_at
     OUTPUT inserted.Seq INTO @asked
-    FROM {JobRuns} AS r WITH (ROWLOCK, READCOMMITTEDLOCK)
+    FROM {JobRuns} AS r WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
     WHERE r.Id = @Id AND r.StatusCode IN (0, 1);
     SELECT a.Seq FROM @asked AS a;
 END

@@ -8,6 +8,6 @@ BEGIN
 {settings}
 {seqs}
     SELECT r.Seq
-    FROM @seq AS s JOIN {JobRuns} AS r ON r.Seq = s.Seq
-    WHERE r.CancelAt IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {JobRuns_Replayed} AS p WHERE p.Seq = r.Seq AND p.ReplayedAt >= r.CancelAt);
+    FROM @seq AS s JOIN {JobRuns} AS r WITH (FORCESEEK) ON r.Seq = s.Seq
+    WHERE r.CancelAt IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {JobRuns_Replayed} AS p WITH (FORCESEEK) WHERE p.Seq = r.Seq AND p.ReplayedAt >= r.CancelAt);
 END

@@ -13,7 +13,7 @@ BEGIN
     UPDATE r
     SET StatusCode = 6, OrderedKey = NULL, ActiveKey = NULL, EndTime = @now_at, LastError = @Reason
     OUTPUT inserted.Seq INTO @ended
-    FROM {JobRuns} AS r WITH (ROWLOCK, READCOMMITTEDLOCK)
+    FROM {JobRuns} AS r WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
     WHERE r.Id = @Id AND r.StatusCode = 0;
     SELECT e.Seq FROM @ended AS e;
 END

@@ -26,7 +26,7 @@ BEGIN
         OUTPUT inserted.Seq INTO @new
         SELECT @Number, m.Seq, m.Id, 0, @now_at
         FROM @message AS m
-        WHERE NOT EXISTS (SELECT 1 FROM {JoinMember} AS o WITH (READCOMMITTEDLOCK) WHERE o.JoinSeq = @Number AND o.Seq = m.Seq)
+        WHERE NOT EXISTS (SELECT 1 FROM {JoinMember} AS o WITH (READCOMMITTEDLOCK, FORCESEEK) WHERE o.JoinSeq = @Number AND o.Seq = m.Seq)
         OPTION (LOOP JOIN); -- looks at no member of others
         SET @members = (SELECT @Number AS j, m.Seq AS m, CASE m.Status WHEN 2 THEN 1 ELSE 2 END AS o FROM @message AS m WHERE m.Status IN (2, 3) FOR JSON PATH);
         IF @members IS NOT NULL

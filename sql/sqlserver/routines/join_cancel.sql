@@ -14,7 +14,7 @@ BEGIN
     UPDATE j
     SET Status = 3, EndedAt = @now_at
     OUTPUT inserted.Seq, inserted.Status INTO @told
-    FROM {Join} AS j WITH (ROWLOCK, READCOMMITTEDLOCK)
+    FROM {Join} AS j WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
     WHERE j.Id = @Id AND j.Status = 0;
     SET @ended = (SELECT t.JoinSeq AS j, t.Status AS s FROM @told AS t FOR JSON PATH);
     IF @ended IS NOT NULL

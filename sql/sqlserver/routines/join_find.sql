@@ -10,5 +10,5 @@ BEGIN
     INSERT INTO @id (Place, Id)
     SELECT CAST(j.[key] AS INT), CAST(j.value AS UNIQUEIDENTIFIER) FROM OPENJSON(@Ids) AS j;
     SELECT i.Place, n.Seq, n.Status
-    FROM @id AS i JOIN {Join} AS n ON n.Id = i.Id;
+    FROM @id AS i JOIN {Join} AS n WITH (FORCESEEK) ON n.Id = i.Id;
 END

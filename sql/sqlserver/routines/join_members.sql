@@ -9,7 +9,7 @@ AS
 BEGIN
 {settings}
     SELECT TOP (@BatchSize) m.Seq, CONVERT(CHAR(36), m.Id), m.Status
-    FROM {Join} AS j JOIN {JoinMember} AS m ON m.JoinSeq = j.Seq
+    FROM {Join} AS j WITH (FORCESEEK) JOIN {JoinMember} AS m WITH (FORCESEEK) ON m.JoinSeq = j.Seq
     WHERE j.Id = @Id AND m.Seq > @Number
     ORDER BY m.Seq;
 END

@@ -8,6 +8,7 @@ ALTER PROCEDURE {Join_Remove}
 AS
 BEGIN
 {settings}
+    SET DEADLOCK_PRIORITY LOW; -- until the procedure ends: apps' transactions go on
 {now}
     DECLARE @old DATETIME2(6) = {TimeOf}(@now_us - @Age);
     DECLARE @gone TABLE (JoinSeq BIGINT NOT NULL PRIMARY KEY);
@@ -18,15 +19,15 @@ BEGIN
     FROM {Join} AS j WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, INDEX (IX_Ended))
     WHERE j.EndedAt IS NOT NULL AND j.EndedAt <= @old
     ORDER BY j.EndedAt, j.Seq;
-    DELETE n FROM {JoinNext} AS n WITH (ROWLOCK, READCOMMITTEDLOCK) WHERE n.JoinSeq IN (SELECT g.JoinSeq FROM @gone AS g);
-    DELETE v FROM {JoinWait} AS v WITH (ROWLOCK, READCOMMITTEDLOCK) WHERE v.JoinSeq IN (SELECT g.JoinSeq FROM @gone AS g);
+    DELETE n FROM @gone AS g JOIN {JoinNext} AS n WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON n.JoinSeq = g.JoinSeq;
+    DELETE v FROM @gone AS g JOIN {JoinWait} AS v WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON v.JoinSeq = g.JoinSeq;
     -- A thousand a statement, so that none has very many locks.
     WHILE @more > 0
     BEGIN
-        DELETE TOP (1000) m FROM {JoinMember} AS m WITH (ROWLOCK, READCOMMITTEDLOCK) WHERE m.JoinSeq IN (SELECT g.JoinSeq FROM @gone AS g);
+        DELETE TOP (1000) m FROM @gone AS g JOIN {JoinMember} AS m WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON m.JoinSeq = g.JoinSeq;
         SET @more = @@ROWCOUNT;
     END;
-    DELETE j FROM {Join} AS j WITH (ROWLOCK, READCOMMITTEDLOCK) WHERE j.Seq IN (SELECT g.JoinSeq FROM @gone AS g);
+    DELETE j FROM @gone AS g JOIN {Join} AS j WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON j.Seq = g.JoinSeq;
 {call_end}
     SELECT g.JoinSeq FROM @gone AS g;
 END

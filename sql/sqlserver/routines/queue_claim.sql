@@ -46,7 +46,7 @@ BEGIN
             FROM @topic AS t
             CROSS APPLY (
                 SELECT TOP (@BatchSize) w.Seq, w.NextAttemptAt
-                FROM {queue} AS w WITH (READPAST, READCOMMITTEDLOCK, ROWLOCK, INDEX (IX_WorkQueue))
+                FROM {queue} AS w WITH (READPAST, READCOMMITTEDLOCK, ROWLOCK, INDEX (IX_WorkQueue), FORCESEEK)
                 WHERE w.Topic = t.Topic AND DATALENGTH(w.Topic) = DATALENGTH(t.Topic) AND w.Status = 0 AND w.OrderedKey IS NULL
                   AND w.NextAttemptAt >= @since_at AND w.NextAttemptAt <= @now_at AND (w.ExpiresAt IS NULL OR w.ExpiresAt > @now_at)
                 ORDER BY w.NextAttemptAt, w.Seq) AS c
@@ -59,7 +59,7 @@ BEGIN
     FROM @share AS t
     CROSS APPLY (
         SELECT TOP (t.Share) w.Seq, w.NextAttemptAt
-        FROM {queue} AS w WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, INDEX (IX_WorkQueue))
+        FROM {queue} AS w WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, INDEX (IX_WorkQueue), FORCESEEK)
         WHERE w.Topic = t.Topic AND DATALENGTH(w.Topic) = DATALENGTH(t.Topic) AND w.Status = 0 AND w.OrderedKey IS NULL
           AND w.NextAttemptAt >= @since_at AND w.NextAttemptAt <= @now_at AND (w.ExpiresAt IS NULL OR w.ExpiresAt > @now_at)
         ORDER BY w.NextAttemptAt, w.Seq) AS c;
@@ -125,9 +125,9 @@ BEGIN
             OUTPUT inserted.Seq, inserted.NextAttemptAt INTO @claimed
             FROM {queue} AS w WITH (ROWLOCK, READCOMMITTEDLOCK)
             WHERE w.Seq = @seq AND w.Status = 0 AND w.OrderedKey = @key AND w.NextAttemptAt <= @now_at
-              AND NOT EXISTS (SELECT 1 FROM {queue} AS e WITH (READCOMMITTEDLOCK, INDEX (IX_Ordered))
+              AND NOT EXISTS (SELECT 1 FROM {queue} AS e WITH (READCOMMITTEDLOCK, INDEX (IX_Ordered), FORCESEEK)
                               WHERE e.OrderedKey = @key AND e.OrderedKey IS NOT NULL AND e.Seq < @seq)
-              AND NOT EXISTS (SELECT 1 FROM {queue} AS r WITH (READCOMMITTEDLOCK) WHERE r.RunningKey = @key AND r.RunningKey IS NOT NULL);
+              AND NOT EXISTS (SELECT 1 FROM {queue} AS r WITH (READCOMMITTEDLOCK, INDEX (UX_Running), FORCESEEK) WHERE r.RunningKey = @key AND r.RunningKey IS NOT NULL);
         END TRY
         BEGIN CATCH
             IF ERROR_NUMBER() NOT IN (1222, 2601, 2627) OR XACT_STATE() = -1
@@ -137,7 +137,7 @@ BEGIN
     IF @scope = 0 SET XACT_ABORT ON;
     IF @Whole = 0
         SELECT m.Id
-        FROM @claimed AS c JOIN {queue} AS m ON m.Seq = c.Seq
+        FROM @claimed AS c JOIN {queue} AS m WITH (FORCESEEK) ON m.Seq = c.Seq
         WHERE m.Status = 1 AND m.OwnerToken = @OwnerToken
         ORDER BY c.NextAttemptAt, c.Seq;
     ELSE
@@ -149,7 +149,7 @@ BEGIN
         FROM (SELECT d.Seq, d.NextAttemptAt FROM @claimed AS d
               UNION ALL
               SELECT CAST(NULL AS BIGINT), CAST(NULL AS DATETIME2(6)) WHERE @keys >= 1000) AS c
-        LEFT JOIN {queue} AS m ON m.Seq = c.Seq
+        LEFT JOIN {queue} AS m WITH (FORCESEEK) ON m.Seq = c.Seq
         ORDER BY c.NextAttemptAt, c.Seq;
 {call_end}
 END

@@ -54,7 +54,7 @@ BEGIN
         SELECT @place = k.Place, @key = k.ActiveKey FROM @keyed AS k WHERE k.Turn = @turn;
         SET @turn = @turn + 1;
         -- Who has the key and has not committed is waited for here, where a client that gives up leaves no transaction.
-        IF EXISTS (SELECT 1 FROM {queue} AS u WITH (READCOMMITTEDLOCK) WHERE u.ActiveKey = @key AND u.ActiveKey IS NOT NULL)
+        IF EXISTS (SELECT 1 FROM {queue} AS u WITH (READCOMMITTEDLOCK, FORCESEEK) WHERE u.ActiveKey = @key AND u.ActiveKey IS NOT NULL)
             CONTINUE;
         SET XACT_ABORT OFF;
         BEGIN TRY

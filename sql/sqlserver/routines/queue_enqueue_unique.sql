@@ -24,7 +24,7 @@ BEGIN
         INSERT INTO {queue} (Id, Topic, Payload, Headers, CorrelationId, OrderingKey, UniqueKey, CreatedAt, DueAt, ExpiresAt, NextAttemptAt, OrderedKey, ActiveKey)
         OUTPUT inserted.Id INTO @stored
         SELECT COALESCE(@Id, NEWID()), @Topic, @Payload, @Headers, @CorrelationId, @OrderingKey, @UniqueKey, @now_at, @due, {TimeOf}(@ExpiresAt), @due, @OrderingKey + N'.', @key
-        WHERE NOT EXISTS (SELECT 1 FROM {queue} AS u WITH (READCOMMITTEDLOCK) WHERE u.ActiveKey = @key AND u.ActiveKey IS NOT NULL);
+        WHERE NOT EXISTS (SELECT 1 FROM {queue} AS u WITH (READCOMMITTEDLOCK, FORCESEEK) WHERE u.ActiveKey = @key AND u.ActiveKey IS NOT NULL);
     END TRY
     BEGIN CATCH
         IF ERROR_NUMBER() NOT IN (2601, 2627) OR XACT_STATE() = -1

@@ -10,19 +10,22 @@ ALTER PROCEDURE {queue_Expire}
 AS
 BEGIN
 {settings}
+    SET DEADLOCK_PRIORITY LOW; -- until the procedure ends: apps' transactions go on
 {now}
     DECLARE @since_at DATETIME2(6) = {TimeOf}(COALESCE(@Since, -9223372036854775807));
+    DECLARE @found TABLE (Seq BIGINT NOT NULL PRIMARY KEY);
     DECLARE @held TABLE (Seq BIGINT NOT NULL);
 {call_begin}
+    INSERT INTO @found (Seq)
+    SELECT TOP (@BatchSize) e.Seq
+    FROM {queue} AS e WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, INDEX (IX_Expires))
+    WHERE e.Status = 0 AND e.ExpiresAt IS NOT NULL AND e.ExpiresAt >= @since_at AND e.ExpiresAt <= @now_at
+    ORDER BY e.ExpiresAt, e.Seq;
     UPDATE w
     SET Status = 3, OwnerToken = NULL, LockedUntil = NULL, OrderedKey = NULL, RunningKey = NULL,{unique} ProcessedAt = @now_at, ProcessedBy = @Worker, LastError = @Reason
     OUTPUT inserted.Seq INTO @held
-    FROM {queue} AS w WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
-    WHERE w.Status = 0 AND w.Seq IN (
-        SELECT TOP (@BatchSize) e.Seq
-        FROM {queue} AS e WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, INDEX (IX_Expires))
-        WHERE e.Status = 0 AND e.ExpiresAt IS NOT NULL AND e.ExpiresAt >= @since_at AND e.ExpiresAt <= @now_at
-        ORDER BY e.ExpiresAt, e.Seq);{joined}
+    FROM @found AS f JOIN {queue} AS w WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON w.Seq = f.Seq
+    WHERE w.Status = 0 AND w.ExpiresAt <= @now_at;{joined}
 {call_end}
     SELECT h.Seq FROM @held AS h;
 END

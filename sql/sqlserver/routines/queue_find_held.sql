@@ -9,6 +9,6 @@ BEGIN
 {settings}
 {claims}
     SELECT w.Seq, w.RetryCount, w.ClaimNumber
-    FROM @claim AS c JOIN {queue} AS w ON w.Seq = c.Seq
+    FROM @claim AS c JOIN {queue} AS w WITH (FORCESEEK) ON w.Seq = c.Seq
     WHERE w.Status = 1 AND w.OwnerToken = @OwnerToken AND (c.ClaimNumber IS NULL OR c.ClaimNumber = w.ClaimNumber);
 END

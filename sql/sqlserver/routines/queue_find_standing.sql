@@ -8,5 +8,5 @@ BEGIN
 {settings}
 {claims}
     SELECT DISTINCT w.Seq, CAST(w.Status AS INT), w.ClaimNumber
-    FROM @claim AS c JOIN {queue} AS w ON w.Seq = c.Seq;
+    FROM @claim AS c JOIN {queue} AS w WITH (FORCESEEK) ON w.Seq = c.Seq;
 END

@@ -7,6 +7,6 @@ AS
 BEGIN
 {settings}
     SELECT CONVERT(CHAR(36), w.Id)
-    FROM {queue} AS w WITH (READCOMMITTEDLOCK)
+    FROM {queue} AS w WITH (READCOMMITTEDLOCK, FORCESEEK)
     WHERE w.ActiveKey = @UniqueKey + N'.' AND w.ActiveKey IS NOT NULL;
 END

@@ -13,6 +13,6 @@ BEGIN
                 THEN 4 ELSE m.Status END,
            CASE WHEN m.Status IN (0, 1) THEN DATEDIFF_BIG(MICROSECOND, CAST('1970-01-01' AS DATETIME2(6)), m.NextAttemptAt) END,
            DATEDIFF_BIG(MICROSECOND, CAST('1970-01-01' AS DATETIME2(6)), m.LockedUntil), DATEDIFF_BIG(MICROSECOND, CAST('1970-01-01' AS DATETIME2(6)), m.ProcessedAt), m.ProcessedBy, m.LastError{columns}
-    FROM {queue} AS m
+    FROM {queue} AS m WITH (FORCESEEK)
     WHERE m.Id = @Id;
 END

@@ -9,12 +9,14 @@ BEGIN
     DECLARE @Now BIGINT;
 {now}
     DECLARE @now_ms DATETIME2(3) = {TimeOf}(@now_us - @now_us % 1000);
+    DECLARE @found TABLE (Seq BIGINT NOT NULL PRIMARY KEY);
+    INSERT INTO @found (Seq)
+    SELECT TOP (@BatchSize) e.Seq
+    FROM {queue} AS e WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, INDEX (IX_Leased))
+    WHERE e.Status = 1 AND e.LockedUntil <= @now_ms
+    ORDER BY e.LockedUntil, e.Seq;
     UPDATE w
     SET Status = 0, RunningKey = NULL, OwnerToken = NULL, LockedUntil = NULL, RetryCount = w.RetryCount + 1, NextAttemptAt = @now_at, LastError = N'lease expired'
-    FROM {queue} AS w WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
-    WHERE w.Status = 1 AND w.LockedUntil <= @now_ms AND w.Seq IN (
-        SELECT TOP (@BatchSize) e.Seq
-        FROM {queue} AS e WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, INDEX (IX_Leased))
-        WHERE e.Status = 1 AND e.LockedUntil <= @now_ms
-        ORDER BY e.LockedUntil, e.Seq);
+    FROM @found AS f JOIN {queue} AS w WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON w.Seq = f.Seq
+    WHERE w.Status = 1 AND w.LockedUntil <= @now_ms;
 END

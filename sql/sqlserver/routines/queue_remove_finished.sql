@@ -7,6 +7,7 @@ ALTER PROCEDURE {queue_RemoveFinished}
 AS
 BEGIN
 {settings}
+    SET DEADLOCK_PRIORITY LOW; -- until the procedure ends: apps' transactions go on
 {seqs}
     DECLARE @gone TABLE (Seq BIGINT NOT NULL);
     DELETE m

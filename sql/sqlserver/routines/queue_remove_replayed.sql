@@ -6,6 +6,7 @@ ALTER PROCEDURE {queue_RemoveReplayed}
 AS
 BEGIN
 {settings}
+    SET DEADLOCK_PRIORITY LOW; -- until the procedure ends: apps' transactions go on
 {seqs}
     DELETE r
     FROM @seq AS s JOIN {queue_Replayed} AS r WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON r.Seq = s.Seq;

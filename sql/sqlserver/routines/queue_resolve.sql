@@ -10,5 +10,5 @@ BEGIN
     INSERT INTO @id (Place, Id)
     SELECT CAST(j.[key] AS INT), CAST(j.value AS UNIQUEIDENTIFIER) FROM OPENJSON(@Ids) AS j;
     SELECT i.Place, m.Seq, CASE WHEN m.OrderingKey IS NULL THEN 0 ELSE 1 END
-    FROM @id AS i JOIN {queue} AS m ON m.Id = i.Id;
+    FROM @id AS i JOIN {queue} AS m WITH (FORCESEEK) ON m.Id = i.Id;
 END

@@ -8,7 +8,7 @@ BEGIN
 {settings}
 {seqs}
     SELECT CONVERT(CHAR(36), m.Id), m.Topic, m.RetryCount, m.LastError
-    FROM @seq AS s JOIN {queue} AS m ON m.Seq = s.Seq
+    FROM @seq AS s JOIN {queue} AS m WITH (FORCESEEK) ON m.Seq = s.Seq
     WHERE m.Status = 3
     ORDER BY m.Seq;
 END

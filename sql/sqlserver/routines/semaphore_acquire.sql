@@ -20,7 +20,7 @@ BEGIN
     SELECT @slots = s.Slots, @held = s.Held FROM {Semaphore} AS s WITH (READCOMMITTEDLOCK) WHERE s.SemaphoreKey = @key;
     IF @held >= @slots
         SELECT @full = CASE WHEN COUNT(*) = @held AND MAX(CASE WHEN h.OwnerKey = @owner_key THEN 1 ELSE 0 END) = 0 THEN 1 ELSE 0 END, @first = MIN(h.LeaseUntilUtc)
-        FROM {SemaphoreHolder} AS h WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, INDEX (UX_Holder))
+        FROM {SemaphoreHolder} AS h WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, INDEX (UX_Holder), FORCESEEK)
         WHERE h.SemaphoreKey = @key AND h.LeaseUntilUtc > @now_ms;
     IF @full = 0 AND @slots IS NOT NULL
     BEGIN
@@ -34,12 +34,12 @@ BEGIN
         SET @now_us = COALESCE(@Now, DATEDIFF_BIG(MICROSECOND, CAST('1970-01-01' AS DATETIME2(6)), SYSUTCDATETIME()));
         SET @now_ms = {TimeOf}(@now_us - @now_us % 1000);
         DELETE h
-        FROM {SemaphoreHolder} AS h WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+        FROM {SemaphoreHolder} AS h WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
         WHERE h.SemaphoreKey = @key AND h.OwnerKey <> @owner_key AND h.LeaseUntilUtc <= @now_ms;
         SET @held = @held - @@ROWCOUNT;
         DELETE h
         OUTPUT deleted.LeaseUntilUtc INTO @own
-        FROM {SemaphoreHolder} AS h WITH (ROWLOCK, READCOMMITTEDLOCK)
+        FROM {SemaphoreHolder} AS h WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
         WHERE h.SemaphoreKey = @key AND h.OwnerKey = @owner_key;
         SET @held = @held - @@ROWCOUNT;
         IF @held < @slots OR EXISTS (SELECT 1 FROM @own AS o WHERE o.LeaseUntilUtc > @now_ms)
@@ -52,7 +52,7 @@ BEGIN
         END
         ELSE
             SELECT @first = MIN(h.LeaseUntilUtc)
-            FROM {SemaphoreHolder} AS h WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK)
+            FROM {SemaphoreHolder} AS h WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
             WHERE h.SemaphoreKey = @key;
         UPDATE s
         SET Held = s.Held + @held - @before

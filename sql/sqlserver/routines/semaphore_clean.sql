@@ -8,6 +8,7 @@ ALTER PROCEDURE {Semaphore_Clean}
 AS
 BEGIN
 {settings}
+    SET DEADLOCK_PRIORITY LOW; -- until the procedure ends: apps' transactions go on
 {now}
     DECLARE @old DATETIME2(3) = {TimeOf}(@now_us - @Delay - (@now_us - @Delay) % 1000);
     DECLARE @found TABLE (Fence BIGINT NOT NULL PRIMARY KEY, SemaphoreKey NVARCHAR(256) COLLATE Latin1_General_BIN2 NOT NULL);
@@ -21,8 +22,8 @@ BEGIN
     ORDER BY h.Fence;
     INSERT INTO @free (SemaphoreKey)
     SELECT s.SemaphoreKey
-    FROM {Semaphore} AS s WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK)
-    WHERE s.SemaphoreKey IN (SELECT f.SemaphoreKey FROM @found AS f);
+    FROM (SELECT DISTINCT f.SemaphoreKey FROM @found AS f) AS d
+    JOIN {Semaphore} AS s WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON s.SemaphoreKey = d.SemaphoreKey;
     DELETE h
     OUTPUT deleted.Fence, deleted.SemaphoreKey INTO @gone
     FROM @found AS f JOIN @free AS n ON n.SemaphoreKey = f.SemaphoreKey
@@ -30,8 +31,8 @@ BEGIN
     WHERE h.LeaseUntilUtc <= @old;
     UPDATE s
     SET Held = s.Held - (SELECT COUNT(*) FROM @gone AS g WHERE g.SemaphoreKey = s.SemaphoreKey)
-    FROM {Semaphore} AS s WITH (ROWLOCK, READCOMMITTEDLOCK)
-    WHERE s.SemaphoreKey IN (SELECT g.SemaphoreKey FROM @gone AS g);
+    FROM @free AS n JOIN {Semaphore} AS s WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) ON s.SemaphoreKey = n.SemaphoreKey
+    WHERE EXISTS (SELECT 1 FROM @gone AS g WHERE g.SemaphoreKey = n.SemaphoreKey);
 {call_end}
     SELECT g.Fence FROM @gone AS g;
 END

@@ -25,6 +25,6 @@ BEGIN
         UNION ALL
         SELECT f.Fence, 0 FROM @wanted AS f
         WHERE f.Fence NOT IN (SELECT h.Fence FROM @held AS h)
-          AND NOT EXISTS (SELECT 1 FROM {SemaphoreHolder} AS l WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK) WHERE l.Fence = f.Fence)
+          AND NOT EXISTS (SELECT 1 FROM {SemaphoreHolder} AS l WITH (READPAST, UPDLOCK, ROWLOCK, READCOMMITTEDLOCK, FORCESEEK) WHERE l.Fence = f.Fence)
           AND EXISTS (SELECT 1 FROM {SemaphoreHolder} AS l WITH (READUNCOMMITTED) WHERE l.Fence = f.Fence);
 END

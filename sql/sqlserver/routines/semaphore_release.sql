@@ -21,7 +21,7 @@ BEGIN
     WHERE s.SemaphoreKey = @key;
     DELETE h
     OUTPUT deleted.Fence INTO @held
-    FROM {SemaphoreHolder} AS h WITH (ROWLOCK, READCOMMITTEDLOCK)
+    FROM {SemaphoreHolder} AS h WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
     WHERE h.SemaphoreKey = @key AND h.OwnerKey = @Owner + N'.' AND (@Fence IS NULL OR h.Fence = @Fence) AND h.LeaseUntilUtc > @now_ms;
     UPDATE s
     SET Held = s.Held - 1

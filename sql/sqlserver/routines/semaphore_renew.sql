@@ -17,7 +17,7 @@ BEGIN
     UPDATE h
     SET LeaseUntilUtc = @until
     OUTPUT inserted.Fence INTO @held
-    FROM {SemaphoreHolder} AS h WITH (ROWLOCK, READCOMMITTEDLOCK)
+    FROM {SemaphoreHolder} AS h WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
     WHERE h.SemaphoreKey = @SemaphoreName + N'.' AND h.OwnerKey = @Owner + N'.' AND (@Fence IS NULL OR h.Fence = @Fence) AND h.LeaseUntilUtc > @now_ms;
     SELECT 1, @Owner, h.Fence, DATEDIFF_BIG(MICROSECOND, CAST('1970-01-01' AS DATETIME2(6)), @until), @now_us, 0, 0 FROM @held AS h;
 END

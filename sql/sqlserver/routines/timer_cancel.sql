@@ -13,7 +13,7 @@ BEGIN
     UPDATE m
     SET StatusCode = @Status, OrderedKey = NULL, ActiveKey = NULL, ProcessedAt = @now_at
     OUTPUT inserted.Seq INTO @ended
-    FROM {Timers} AS m WITH (ROWLOCK, READCOMMITTEDLOCK)
+    FROM {Timers} AS m WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
     WHERE m.Id = @Id AND m.StatusCode = 0 AND m.RetryCount = 0;
     SELECT e.Seq FROM @ended AS e;
 END

@@ -16,7 +16,7 @@ BEGIN
     UPDATE m
     SET NextAttemptAt = @due
     OUTPUT inserted.Seq INTO @moved
-    FROM {Timers} AS m WITH (ROWLOCK, READCOMMITTEDLOCK)
+    FROM {Timers} AS m WITH (ROWLOCK, READCOMMITTEDLOCK, FORCESEEK)
     WHERE m.Id = @Id AND m.StatusCode = 0 AND m.RetryCount = 0;
     SELECT d.Seq, @due_us FROM @moved AS d;
 END

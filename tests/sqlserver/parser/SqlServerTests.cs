@@ -282,7 +282,7 @@ public class SqlServerTests
     public void Claims_PassLockedRows()
     {
         var claiming = Queues.SelectMany(q => new[] { "Claim", "Expire", "ReapExpired", "RemoveFinished", "RenewFree" }.Select(p => $"{q}_{p}"))
-            .Concat(["JobRuns_Purge", "Join_End", "Join_Expire", "Join_WaitHold", "Lease_Keep", "PausedTopic_Clean", "Semaphore_Acquire", "Semaphore_Clean", "Semaphore_Keep"]);
+            .Concat(["JobRuns_Purge", "Join_End", "Join_Expire", "Join_WaitHold", "Lease_Clean", "Lease_Keep", "PausedTopic_Clean", "Semaphore_Acquire", "Semaphore_Clean", "Semaphore_Keep"]);
         foreach (var name in claiming)
             Assert.True(Targets(Model.Plain.Procedures[name]).Any(t => Hints(t).Contains(TableHintKind.ReadPast)), name);
         string[] holding = [.. Queues.SelectMany(q => new[] { $"{q}_FindDead", $"{q}_FindExpired" }), "Join_Remove"]; // to be changed in the same transaction
@@ -309,8 +309,8 @@ public class SqlServerTests
     [Fact]
     public void Locks_AreRight_InTransactionsOfAnyIsolation()
     {
-        var own = Queues.SelectMany(q => new[] { "Claim", "Expire", "FindDead", "FindExpired", "ReapExpired", "Replay", "RenewFree" }.Select(p => $"{q}_{p}"))
-            .Concat(["JobRuns_Purge", "Join_Expire", "Join_Remove", "Lease_Clean", "Lease_Keep", "Semaphore_Clean", "Semaphore_Keep"]).ToHashSet();
+        var own = Queues.SelectMany(q => new[] { "Claim", "FindDead", "FindExpired", "Replay", "RenewFree" }.Select(p => $"{q}_{p}"))
+            .Concat(["Join_Remove", "Lease_Keep", "Semaphore_Clean", "Semaphore_Keep"]).ToHashSet();
         var changed = 0;
         foreach (var procedure in Model.Plain.Procedures.Values.Where(p => !IsOfMoves(p.Name)))
         {
@@ -384,21 +384,123 @@ public class SqlServerTests
                         forced++;
                     }
         Assert.True(forced > 8);
+    }
 
-        static IEnumerable<TableReference> Direct(FromClause? from) => (from?.TableReferences ?? []).SelectMany(Parts);
-        static IEnumerable<TableReference> Parts(TableReference t) =>
-            t is JoinTableReference j ? Parts(j.FirstTableReference).Concat(Parts(j.SecondTableReference)) : [t];
-        static IEnumerable<BooleanExpression> Conjuncts(BooleanExpression? e) => e switch
+    private static IEnumerable<TableReference> Direct(FromClause? from) => (from?.TableReferences ?? []).SelectMany(Parts);
+
+    private static IEnumerable<TableReference> Parts(TableReference t) =>
+        t is JoinTableReference j ? Parts(j.FirstTableReference).Concat(Parts(j.SecondTableReference)) : [t];
+
+    private static IEnumerable<BooleanExpression> Conjuncts(BooleanExpression? e) => e switch
+    {
+        null => [],
+        BooleanBinaryExpression { BinaryExpressionType: BooleanBinaryExpressionType.And } b => Conjuncts(b.FirstExpression).Concat(Conjuncts(b.SecondExpression)),
+        _ => [e],
+    };
+
+    private static IEnumerable<BooleanExpression> On(TableReference t) => t is not JoinTableReference j ? []
+        : On(j.FirstTableReference).Concat(On(j.SecondTableReference)).Concat(Conjuncts((j as QualifiedJoin)?.SearchCondition));
+
+    private static string Text(BooleanExpression e, string? alias)
+    {
+        var words = Words(e);
+        return alias != null && words.StartsWith(alias + " . ", StringComparison.Ordinal) ? words[(alias.Length + 3)..] : words;
+    }
+
+    /// <summary>A place where a table is looked into: under which conditions, by which of its columns, and which of those are compared with a column of another.</summary>
+    private sealed record Look(string Where, Table Table, HashSet<TableHintKind> Hints, string? Index, HashSet<string> Equal, HashSet<string> Joined, List<string> Conditions);
+
+    private static IEnumerable<Look> Looks()
+    {
+        foreach (var procedure in Model.Plain.Procedures.Values)
         {
-            null => [],
-            BooleanBinaryExpression { BinaryExpressionType: BooleanBinaryExpressionType.And } b => Conjuncts(b.FirstExpression).Concat(Conjuncts(b.SecondExpression)),
-            _ => [e],
-        };
-        static string Text(BooleanExpression e, string? alias)
-        {
-            var words = Words(e);
-            return alias != null && words.StartsWith(alias + " . ", StringComparison.Ordinal) ? words[(alias.Length + 3)..] : words;
+            var queries = Procedure.Find<QuerySpecification>(procedure.Body).Select(q => (q.FromClause, q.WhereClause))
+                .Concat(Procedure.Find<UpdateDeleteSpecificationBase>(procedure.Body).Select(c => (c.FromClause, c.WhereClause)));
+            foreach (var (from, where) in queries)
+            {
+                var conjuncts = Conjuncts(where?.SearchCondition).Concat((from?.TableReferences ?? []).SelectMany(On)).ToList();
+                foreach (var table in Direct(from).OfType<NamedTableReference>().Where(t => t.SchemaObject.SchemaIdentifier != null))
+                {
+                    var alias = table.Alias?.Value ?? table.SchemaObject.BaseIdentifier.Value;
+                    HashSet<string> equal = [], joined = [];
+                    foreach (var c in conjuncts.OfType<BooleanComparisonExpression>().Where(c => c.ComparisonType == BooleanComparisonType.Equals))
+                        foreach (var (one, other) in new[] { (c.FirstExpression, c.SecondExpression), (c.SecondExpression, c.FirstExpression) })
+                            if (one is ColumnReferenceExpression { MultiPartIdentifier.Identifiers: [var t, var column] } && t.Value == alias
+                                && Procedure.Find<ColumnReferenceExpression>(other).All(o => o.MultiPartIdentifier?.Identifiers[0].Value != alias))
+                            {
+                                equal.Add(column.Value);
+                                if (other is ColumnReferenceExpression)
+                                    joined.Add(column.Value);
+                            }
+                    yield return new Look($"{procedure.Name}:{table.StartLine} {alias}", Model.Plain.Tables[table.SchemaObject.BaseIdentifier.Value], Hints(table),
+                        table.TableHints.OfType<IndexTableHint>().FirstOrDefault()?.IndexValues[0].Identifier.Value, equal, joined, [.. conjuncts.Select(c => Text(c, alias))]);
+                }
+            }
         }
+    }
+
+    /// <summary>Not an index whose filter is about a column that is compared with a row's of another table: what a comparison says of NULL is not sure to meet it.</summary>
+    private static bool IsSure(Index index, Look look) => !Conjuncts(index.Filter).Any(f => Text(f, null).Split(' ').Any(look.Joined.Contains));
+
+    /// <summary>A seek that is forced must be possible, or the statement fails (8622).</summary>
+    /* proves: SQS-001 */
+    [Fact]
+    public void Seeks_ThatAreForced_ArePossible()
+    {
+        var forced = Looks().Where(l => l.Hints.Contains(TableHintKind.ForceSeek)).ToList();
+        Assert.All(forced, l => Assert.True(l.Table.Indexes.Any(i => (l.Index == null || l.Index == i.Name) && l.Equal.Contains(i.Keys[0])
+            && IsSure(i, l) && Conjuncts(i.Filter).All(f => l.Conditions.Contains(Text(f, null)))), l.Where));
+        Assert.True(forced.Count > 100);
+    }
+
+    /// <summary>The server scans a small table rather than look a row up, and so waits for rows of strangers. So whoever looks for one row by an index beside the
+    /// clustered one, or locks or changes the rows of a list, seeks.</summary>
+    /* proves: SQS-001 */
+    [Fact]
+    public void Rows_ThatAreLookedFor_AreSought()
+    {
+        var sought = 0;
+        var scanned = new List<string>();
+        foreach (var look in Looks().Where(l => !IsOfMoves(l.Where) && !l.Hints.Overlaps([TableHintKind.ReadUncommitted, TableHintKind.NoLock])))
+        {
+            var clustered = look.Table.Indexes.SingleOrDefault(i => i.Clustered);
+            if (clustered == null) // the journal
+                continue;
+            var known = !clustered.Keys.All(look.Equal.Contains) && look.Table.Indexes.Any(i => i.Unique && !i.Clustered && i.Keys.All(look.Equal.Contains) && IsSure(i, look));
+            var listed = look.Joined.Contains(clustered.Keys[0]) && look.Hints.Overlaps([TableHintKind.ReadCommittedLock, TableHintKind.UpdLock]);
+            if (!known && !listed)
+                continue;
+            sought++;
+            if (!look.Hints.Contains(TableHintKind.ForceSeek))
+                scanned.Add(look.Where);
+        }
+        Assert.Empty(scanned);
+        Assert.True(sought > 80, $"{sought}");
+        var claims = Looks().Where(l => Queues.Any(q => l.Where.StartsWith($"{q}_Claim:", StringComparison.Ordinal)) && l.Table.Name is var n && Queues.Contains(n)
+            && !l.Hints.Contains(TableHintKind.ReadUncommitted) && l.Equal.Count > 1).ToList();
+        Assert.Equal(5 * Queues.Length, claims.Count);
+        Assert.All(claims, l => Assert.True(l.Hints.Contains(TableHintKind.ForceSeek) || l.Equal.Contains("Seq"), l.Where)); // or by a variable
+    }
+
+    /// <summary>READPAST passes no lock of a whole table, which the server takes from 5,000 locks of one statement on.</summary>
+    /* proves: SQS-001 */
+    [Fact]
+    public void Tables_WithManyLocks_KeepThemOnRows()
+    {
+        var kept = Sent.Plain("migration").SelectMany(s => Parsers.Read(s.Text).Batches).SelectMany(b => b.Statements).OfType<AlterTableSetStatement>()
+            .Where(a => a.Options.OfType<LockEscalationTableOption>().Any(o => o.Value == LockEscalationMethod.Disable)).Select(a => a.SchemaObjectName.BaseIdentifier.Value);
+        Assert.Equal([.. Queues, "JoinMember"], kept.Order(StringComparer.Ordinal).OrderBy(n => n == "JoinMember"));
+    }
+
+    /// <summary>Where a cleaner and an app's transaction wait for each other, the app's goes on.</summary>
+    /* proves: SQS-001 */
+    [Fact]
+    public void Maintenance_GivesWay_InDeadlocks()
+    {
+        var found = Model.Plain.Procedures.Values.Where(p => Procedure.Find<SetCommandStatement>(p.Body).SelectMany(s => s.Commands).OfType<GeneralSetCommand>()
+            .Any(c => c.CommandType == GeneralSetCommandType.DeadlockPriority && c.Parameter is IdentifierLiteral { Value: "LOW" })).Select(p => p.Name);
+        Assert.Equal(Queues.SelectMany(q => new[] { $"{q}_Expire", $"{q}_RemoveFinished", $"{q}_RemoveReplayed" })
+            .Concat(["JobRuns_Purge", "Join_Expire", "Join_Remove", "Lease_Clean", "PausedTopic_Clean", "Semaphore_Clean"]).Order(StringComparer.Ordinal), found.Order(StringComparer.Ordinal));
     }
 
     /// <summary>OUTPUT straight to the client fails on a table that has triggers.</summary>
