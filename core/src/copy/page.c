@@ -195,6 +195,15 @@ static size_t next_part(wp__copy_seqs *seqs, const page *p, size_t from, bool in
     return i;
 }
 
+/* A driver may have a limit of its own for texts, and then the sums of both would agree on what is left. Where the source counts
+ * UTF-16 units these are no more than the bytes. */
+static bool is_cut(const wp__copy_row *row, const wp__copy_item *item)
+{
+    const wp__value *payload = &row->columns[WP__COPY_PAYLOAD];
+    return payload->type == WP_VALUE_TEXT && item->bytes > 0 &&
+           payload->len < (uint64_t)item->bytes;
+}
+
 /* What was read, without those that need not be stored or cannot. The items from `from` on are in the rows' order. */
 static wp_status sort_out(page *p, wp__copy_rows *rows, size_t from, size_t to, wp_error **err)
 {
@@ -214,6 +223,8 @@ static wp_status sort_out(page *p, wp__copy_rows *rows, size_t from, size_t to, 
         if (p->queue == &wp__job_run && row->columns[WP__COPY_CANCEL_AT].type == WP_VALUE_INT64)
             item->seen_us = row->columns[WP__COPY_CANCEL_AT].i;
         item->refused = wp__copy_row_fault(row);
+        if (!item->refused && is_cut(row, item))
+            item->refused = "the source does not give back its payload whole";
         if (!item->refused)
             item->refused = wp__copy_too_large(&p->copy->target, row);
         if ((st = wp__copy_row_hash(item->hash, row, err)) != WP_OK)
