@@ -6,8 +6,11 @@ ALTER PROCEDURE {CopyItem_Joined}
 AS
 BEGIN
 {settings}
-    SELECT (SELECT COUNT_BIG(*) FROM {outbox} AS w
-            WHERE w.Status = 0 AND ((w.Topic = @Topic AND DATALENGTH(w.Topic) = DATALENGTH(@Topic))
+    SELECT (SELECT COUNT_BIG(*)
+            FROM (SELECT a.Seq, a.Topic FROM {outbox} AS a WITH (INDEX (IX_WorkQueue)) WHERE a.Status = 0 AND a.OrderedKey IS NULL
+                  UNION ALL
+                  SELECT b.Seq, b.Topic FROM {outbox} AS b WITH (INDEX (IX_Ordered)) WHERE b.OrderedKey IS NOT NULL AND b.Status = 0) AS w
+            WHERE ((w.Topic = @Topic AND DATALENGTH(w.Topic) = DATALENGTH(@Topic))
                OR w.Seq IN (SELECT k.Seq FROM {JoinMember} AS k JOIN {Join} AS j ON j.Seq = k.JoinSeq WHERE j.Status = 0))),
            (SELECT COUNT_BIG(*) FROM {Join} AS o WHERE o.Status = 0);
 END

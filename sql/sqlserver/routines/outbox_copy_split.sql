@@ -12,8 +12,11 @@ BEGIN
     SELECT m.Seq
     FROM @seq AS s JOIN {CopyItem} AS i WITH (FORCESEEK) ON i.Queue = @Queue AND i.Seq = s.Seq JOIN {queue} AS m WITH (READCOMMITTEDLOCK, FORCESEEK) ON m.Seq = i.Seq
     WHERE i.Peer = @OwnerToken AND m.OrderedKey IS NOT NULL
-      AND EXISTS (SELECT 1 FROM {queue} AS o WITH (READCOMMITTEDLOCK, INDEX (IX_Ordered))
-                  WHERE o.OrderedKey = m.OrderedKey AND o.OrderedKey IS NOT NULL AND (o.OwnerToken IS NULL OR o.OwnerToken <> @OwnerToken)
-                    AND (o.Status = 1 OR o.Seq < m.Seq OR (o.Topic = N'join.wait' AND DATALENGTH(o.Topic) = DATALENGTH(N'join.wait'))
-                         OR EXISTS (SELECT 1 FROM {JoinMember} AS k WITH (READCOMMITTEDLOCK) JOIN {Join} AS j WITH (READCOMMITTEDLOCK) ON j.Seq = k.JoinSeq WHERE k.Seq = o.Seq AND j.Status = 0)));
+      AND (EXISTS (SELECT 1 FROM {queue} AS o WITH (READCOMMITTEDLOCK, INDEX (IX_Ordered), FORCESEEK)
+                   WHERE o.OrderedKey = m.OrderedKey AND o.OrderedKey IS NOT NULL AND o.Seq < m.Seq AND (o.OwnerToken IS NULL OR o.OwnerToken <> @OwnerToken))
+           OR EXISTS (SELECT 1 FROM {queue} AS r WITH (READCOMMITTEDLOCK, INDEX (UX_Running), FORCESEEK) WHERE r.RunningKey = m.OrderedKey AND r.RunningKey IS NOT NULL)
+           OR EXISTS (SELECT 1 FROM {queue} AS h WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, INDEX (IX_Ordered), FORCESEEK)
+                      WHERE h.OrderedKey = m.OrderedKey AND h.OrderedKey IS NOT NULL AND (h.OwnerToken IS NULL OR h.OwnerToken <> @OwnerToken)
+                        AND (h.Status = 1 OR (h.Topic = N'join.wait' AND DATALENGTH(h.Topic) = DATALENGTH(N'join.wait'))
+                             OR EXISTS (SELECT 1 FROM {JoinMember} AS k WITH (READCOMMITTEDLOCK, FORCESEEK) JOIN {Join} AS j WITH (READCOMMITTEDLOCK, FORCESEEK) ON j.Seq = k.JoinSeq WHERE k.Seq = h.Seq AND j.Status = 0))));
 END

@@ -606,8 +606,9 @@ public class SqlServerTests
             Assert.All(Named($"{queue}_CopySplit").Tables.Where(t => t.SchemaObject.BaseIdentifier.Value == queue), t =>
             {
                 Assert.Contains(TableHintKind.ReadCommittedLock, Hints(t));
-                Assert.DoesNotContain(TableHintKind.ReadPast, Hints(t));
+                Assert.Equal(t.Alias.Value == "h", Hints(t).Contains(TableHintKind.ReadPast)); // what is behind them may be an app's that adds it
             });
+            Assert.Contains("o . Seq < m . Seq", Words(Named($"{queue}_CopySplit").Body));
         }
     }
 
