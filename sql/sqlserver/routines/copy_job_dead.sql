@@ -1,4 +1,4 @@
--- copy_job_dead: its runs that are dead letters; nobody purges or replays them meanwhile.
+-- copy_job_dead: its runs that are dead letters. Who holds them looks again: see copy_job_runs.
 IF OBJECT_ID(N{text:CopyJob_Dead}) IS NULL EXEC (N{body}CREATE PROCEDURE {CopyJob_Dead} AS RETURN{end});
 GO
 ALTER PROCEDURE {CopyJob_Dead}
@@ -7,7 +7,7 @@ AS
 BEGIN
 {settings}
     SELECT r.Seq
-    FROM {Jobs} AS j JOIN {JobRuns} AS r WITH (UPDLOCK, ROWLOCK, READCOMMITTEDLOCK) ON r.JobId = j.Id
+    FROM {Jobs} AS j JOIN {JobRuns} AS r WITH (READCOMMITTEDLOCK, INDEX (IX_Job), FORCESEEK) ON r.JobId = j.Id
     WHERE j.Seq = @Number AND r.StatusCode = 3
     ORDER BY r.Seq;
 END

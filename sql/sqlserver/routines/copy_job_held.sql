@@ -11,7 +11,7 @@ BEGIN
     DECLARE @held TABLE (Seq BIGINT NOT NULL);
     SELECT @id = c.JobId, @version = c.Version FROM {CopyJob} AS c WHERE c.JobSeq = @Number AND c.Peer = @OwnerToken;
     -- First its place in the index of ids, which who gives it a run has until that is committed; then the job, which is written as it was, for that locks everywhere.
-    SELECT @entry = k.Seq FROM {Jobs} AS k WITH (XLOCK, ROWLOCK, READCOMMITTEDLOCK, INDEX ({name:Jobs_Known})) WHERE k.Id = @id;
+    SELECT @entry = k.Seq FROM {Jobs} AS k WITH (XLOCK, ROWLOCK, READCOMMITTEDLOCK, INDEX ({name:Jobs_Known}), FORCESEEK) WHERE k.Id = @id;
     UPDATE j
     SET Version = j.Version
     OUTPUT inserted.Seq INTO @held

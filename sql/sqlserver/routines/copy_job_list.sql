@@ -7,7 +7,7 @@ AS
 BEGIN
 {settings}
     SELECT c.JobSeq, CONVERT(CHAR(36), c.JobId), j.JobName, CASE WHEN j.Seq IS NULL THEN 0 WHEN j.Version = c.Version THEN 1 ELSE 2 END, CAST(c.IsArrived AS INT)
-    FROM {CopyJob} AS c LEFT JOIN {Jobs} AS j WITH (READCOMMITTEDLOCK) ON j.Seq = c.JobSeq AND j.Id = c.JobId
+    FROM {CopyJob} AS c LEFT JOIN {Jobs} AS j WITH (FORCESEEK) ON j.Seq = c.JobSeq AND j.Id = c.JobId
     WHERE c.Peer = @OwnerToken
     ORDER BY c.JobSeq;
 END

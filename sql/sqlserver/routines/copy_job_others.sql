@@ -8,7 +8,7 @@ AS
 BEGIN
 {settings}
     SELECT TOP (1) r.Seq
-    FROM {Jobs} AS j JOIN {JobRuns} AS r WITH (READCOMMITTEDLOCK) ON r.JobId = j.Id
+    FROM {Jobs} AS j JOIN {JobRuns} AS r WITH (READCOMMITTEDLOCK, INDEX (IX_Unfinished), FORCESEEK) ON r.JobId = j.Id
     WHERE j.Seq = @Number AND r.StatusCode IN (0, 1) AND (r.OwnerToken IS NULL OR r.OwnerToken <> @OwnerToken)
     ORDER BY r.Seq;
 END

@@ -9,6 +9,6 @@ BEGIN
 {settings}
     SELECT j.Seq, CONVERT(CHAR(36), j.Id), j.JobName, j.Topic, j.Payload, j.CronSchedule, j.Zone, j.Options, j.Registrar, CAST(j.IsAbsent AS INT),
            CASE WHEN j.IsEnabled = 1 THEN 0 ELSE 1 END, DATEDIFF_BIG(MICROSECOND, CAST('1970-01-01' AS DATETIME2(6)), c.NextDueTime), DATEDIFF_BIG(MICROSECOND, CAST('1970-01-01' AS DATETIME2(6)), j.CreatedAt)
-    FROM {CopyJob} AS c JOIN {Jobs} AS j WITH (READCOMMITTEDLOCK) ON j.Seq = c.JobSeq AND j.Id = c.JobId
+    FROM {CopyJob} AS c JOIN {Jobs} AS j WITH (FORCESEEK) ON j.Seq = c.JobSeq AND j.Id = c.JobId
     WHERE c.JobSeq = @Number AND c.Peer = @OwnerToken;
 END

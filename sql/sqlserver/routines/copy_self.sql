@@ -5,5 +5,5 @@ ALTER PROCEDURE {CopySelf_Get}
 AS
 BEGIN
 {settings}
-    SELECT CONVERT(CHAR(36), c.Id) FROM {CopySelf} AS c WITH (READCOMMITTEDLOCK) WHERE c.One = 1;
+    SELECT CONVERT(CHAR(36), c.Id) FROM {CopySelf} AS c WHERE c.One = 1;
 END

@@ -34,7 +34,7 @@ BEGIN
         SELECT @Id, j.Id, j.JobName, @occurrence_at, j.Options, j.Topic, j.Payload, @OrderingKey, @now_at, @due,
                CASE WHEN @skipped IS NULL THEN 0 ELSE 7 END, CASE WHEN @due > @now_at THEN @due ELSE @now_at END,
                CASE WHEN @skipped IS NULL THEN @key END, CASE WHEN @skipped IS NOT NULL THEN @now_at END, @skipped
-        FROM {Jobs} AS k WITH (REPEATABLEREAD, ROWLOCK, INDEX ({name:Jobs_Known})) JOIN {Jobs} AS j ON j.Seq = k.Seq
+        FROM {Jobs} AS k WITH (REPEATABLEREAD, ROWLOCK, INDEX ({name:Jobs_Known}), FORCESEEK) JOIN {Jobs} AS j ON j.Seq = k.Seq
         WHERE k.Id = @job AND j.Seq = @Number
           AND NOT EXISTS (SELECT 1 FROM {CopyJob} AS c WHERE c.JobSeq = j.Seq AND c.JobId = j.Id AND c.Version = j.Version AND c.IsArrived = 1);
     END TRY

@@ -9,7 +9,7 @@ BEGIN
 {settings}
     SELECT m.Seq, CONVERT(CHAR(36), m.Id), CASE WHEN i.IsDead = 1 THEN 3 ELSE 0 END, {BytesOf}(m.Payload), CONVERT(CHAR(36), m.JobId),
            CASE WHEN m.Status = 1 AND m.OwnerToken = i.Peer THEN 1 WHEN m.Status = 5 THEN 0 ELSE 2 END, CAST(i.IsArrived AS INT)
-    FROM {CopyItem} AS i JOIN {queue} AS m WITH (READCOMMITTEDLOCK) ON m.Seq = i.Seq
+    FROM {CopyItem} AS i JOIN {queue} AS m WITH (FORCESEEK) ON m.Seq = i.Seq
     WHERE i.Queue = @Queue AND i.Peer = @OwnerToken
     ORDER BY i.Seq;
 END

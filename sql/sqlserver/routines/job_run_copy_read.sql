@@ -16,7 +16,7 @@ BEGIN
            DATEDIFF_BIG(MICROSECOND, CAST('1970-01-01' AS DATETIME2(6)), m.CreatedAt), DATEDIFF_BIG(MICROSECOND, CAST('1970-01-01' AS DATETIME2(6)), m.DueAt),
            DATEDIFF_BIG(MICROSECOND, CAST('1970-01-01' AS DATETIME2(6)), CASE WHEN i.IsDead = 0 AND i.IsArrived = 1 THEN i.ExpiresAt ELSE m.ExpiresAt END), CONVERT(CHAR(36), m.JobId), m.JobName, DATEDIFF_BIG(MICROSECOND, CAST('1970-01-01' AS DATETIME2(6)), m.OccurrenceAt), m.Options, DATEDIFF_BIG(MICROSECOND, CAST('1970-01-01' AS DATETIME2(6)), m.StartTime),
            CASE WHEN NOT EXISTS (SELECT 1 FROM {JobRuns_Replayed} AS p WHERE p.Seq = m.Seq AND p.ReplayedAt >= m.CancelAt) THEN DATEDIFF_BIG(MICROSECOND, CAST('1970-01-01' AS DATETIME2(6)), m.CancelAt) END, m.Output
-    FROM @seq AS s JOIN {CopyItem} AS i WITH (FORCESEEK) ON i.Queue = @Queue AND i.Seq = s.Seq JOIN {queue} AS m WITH (READCOMMITTEDLOCK, FORCESEEK) ON m.Seq = i.Seq
+    FROM @seq AS s JOIN {CopyItem} AS i WITH (FORCESEEK) ON i.Queue = @Queue AND i.Seq = s.Seq JOIN {queue} AS m WITH (FORCESEEK) ON m.Seq = i.Seq
     WHERE i.Peer = @OwnerToken AND m.Status = 1 AND m.OwnerToken = i.Peer
     ORDER BY m.Seq;
 END
