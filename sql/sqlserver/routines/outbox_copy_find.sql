@@ -21,15 +21,15 @@ BEGIN
           SELECT w.Seq, w.OrderedKey
           FROM {queue} AS w WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, INDEX (IX_Ordered))
           WHERE w.OrderedKey IS NOT NULL AND w.Status = 0 AND w.Seq > @Number
-            AND NOT EXISTS (SELECT 1 FROM {queue} AS h WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, INDEX (IX_Ordered), FORCESEEK) WHERE h.OrderedKey = w.OrderedKey AND h.OrderedKey IS NOT NULL AND h.Status = 1)
-            AND NOT EXISTS (SELECT 1 FROM {queue} AS e WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, INDEX (IX_Ordered), FORCESEEK) WHERE e.OrderedKey = w.OrderedKey AND e.OrderedKey IS NOT NULL AND e.Seq <= @Number) AND (w.Topic <> N'join.wait' OR DATALENGTH(w.Topic) <> DATALENGTH(N'join.wait'))
+            AND NOT EXISTS (SELECT 1 FROM {queue} AS h WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, INDEX (IX_Ordered)) WHERE h.OrderedKey = w.OrderedKey AND h.OrderedKey IS NOT NULL AND h.Status = 1)
+            AND NOT EXISTS (SELECT 1 FROM {queue} AS e WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, INDEX (IX_Ordered)) WHERE e.OrderedKey = w.OrderedKey AND e.OrderedKey IS NOT NULL AND e.Seq <= @Number) AND (w.Topic <> N'join.wait' OR DATALENGTH(w.Topic) <> DATALENGTH(N'join.wait'))
             AND NOT EXISTS (SELECT 1 FROM {JoinMember} AS k WITH (READCOMMITTEDLOCK, FORCESEEK) JOIN {Join} AS j WITH (READCOMMITTEDLOCK, FORCESEEK) ON j.Seq = k.JoinSeq WHERE k.Seq = w.Seq AND j.Status = 0)) AS a
     ORDER BY a.Seq;
     SELECT @last = MAX(p.Seq) FROM @page AS p;
     SELECT p.Seq, @last FROM @page AS p
     UNION
     SELECT w.Seq, @last
-    FROM @page AS p JOIN {queue} AS w WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, INDEX (IX_Ordered), FORCESEEK) ON w.OrderedKey = p.OrderedKey
+    FROM @page AS p JOIN {queue} AS w WITH (READPAST, ROWLOCK, READCOMMITTEDLOCK, INDEX (IX_Ordered)) ON w.OrderedKey = p.OrderedKey
     WHERE w.OrderedKey IS NOT NULL AND w.Status = 0 AND (w.Topic <> N'join.wait' OR DATALENGTH(w.Topic) <> DATALENGTH(N'join.wait'))
       AND NOT EXISTS (SELECT 1 FROM {JoinMember} AS k WITH (READCOMMITTEDLOCK, FORCESEEK) JOIN {Join} AS j WITH (READCOMMITTEDLOCK, FORCESEEK) ON j.Seq = k.JoinSeq WHERE k.Seq = w.Seq AND j.Status = 0);
 END
