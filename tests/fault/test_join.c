@@ -703,6 +703,27 @@ static void test_members__on_mariadb_enqueued_in_open_transactions__hold_up_nobo
     maria_close(&m);
 }
 
+/* A join that was started since the app's transaction has looked is not in its view, and is cancelled all the same. */
+/* proves: JOIN-060..092 */
+static void test_cancel__on_mariadb_in_an_older_view__ends_the_join(void **state)
+{
+    maria m = maria_open();
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        maria_app late;
+        int cancelled = 0;
+        wp_id join;
+        maria_begin(&late, &m, levels[i]);
+        join = start_join(m.store, 0, 2);
+        MUST_OK(wp_join_cancel(&cancelled, m.store, late.conn, &join, &must_err));
+        assert_int_equal(cancelled, 1);
+        maria_commit(&late);
+        assert_int_equal(wpt_odbc_number(m.dbc, "SELECT COUNT(*) FROM infra_join WHERE status = 0"),
+                         0);
+    }
+    maria_close(&m);
+}
+
 static int suite(void)
 {
     const struct CMUnitTest tests[] = {
@@ -711,6 +732,7 @@ static int suite(void)
         cmocka_unit_test(test_killed__on_mariadb__each_goes_on_once),
         cmocka_unit_test(test_last_two__on_mariadb_at_the_same_moment__end_the_join_once),
         cmocka_unit_test(test_attach__on_mariadb_while_it_is_finished__counts_in_either_order),
+        cmocka_unit_test(test_cancel__on_mariadb_in_an_older_view__ends_the_join),
         cmocka_unit_test(test_members__on_mariadb_enqueued_in_open_transactions__hold_up_nobody),
         WITH_PG(test_last_two__at_the_same_moment__end_the_join_once),
         WITH_PG(test_attach__while_it_is_finished__counts_in_either_order),

@@ -10,8 +10,8 @@ BEGIN
     DECLARE v_status BIGINT;
     DECLARE v_cancelled BOOL DEFAULT FALSE;
 {call_begin}
-    -- Its entry in the index of ids is not locked: those that attach hold that.
-    SELECT j.seq INTO v_seq FROM {join} AS j WHERE j.id = UNHEX(REPLACE(p_id, '-', ''));
+    -- Its entry in the index of ids is shared with those that attach. It is locked at all, lest an older view of the app's transaction lacks the join.
+    SELECT j.seq INTO v_seq FROM {join} AS j WHERE j.id = UNHEX(REPLACE(p_id, '-', '')) LOCK IN SHARE MODE;
     SELECT j.status INTO v_status FROM {join} AS j FORCE INDEX (PRIMARY) WHERE j.seq = v_seq FOR UPDATE;
     IF v_status = 0 THEN
         SET v_status = 3, v_cancelled = TRUE;
