@@ -176,6 +176,17 @@ static void test_kind__sql_server__by_both_drivers(void **state)
     assert_null(wp__odbc_kind_find("Microsoft SQL Server", "psqlodbcw.so"));
 }
 
+static void test_kind_guess__by_the_name_of_the_driver(void **state)
+{
+    const wp__odbc_kind *maria = wp__odbc_kind_find("MariaDB", "libmaodbc.so");
+    (void)state;
+    assert_ptr_equal(wp__odbc_kind_guess("driver={MariaDB Unicode};Server=s"), maria);
+    assert_ptr_equal(wp__odbc_kind_guess("Server=s;Driver=/usr/lib/odbc/libmaodbc.so"), maria);
+    assert_null(wp__odbc_kind_guess("Driver=FreeTDS;Server=mariadb"));
+    assert_null(wp__odbc_kind_guess("DSN=maria"));
+    assert_null(wp__odbc_kind_guess("Driver=mari"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -183,6 +194,7 @@ int main(void)
         cmocka_unit_test(test_string_find__keys__in_any_case_and_with_blanks),
         cmocka_unit_test(test_string_find__braces__hide_what_is_in_them),
         cmocka_unit_test(test_string_complete__psqlodbc__what_is_missing_and_no_more),
+        cmocka_unit_test(test_kind_guess__by_the_name_of_the_driver),
         cmocka_unit_test(test_string_betrayed__passwords__whole_and_in_parts),
         cmocka_unit_test(test_kind_find__names__known_ones_only),
         cmocka_unit_test(test_kind_takes__versions__as_new_as_needed),

@@ -504,31 +504,42 @@ typedef struct dialling {
     SQLHDBC dbc; /* until somebody takes it */
     wp_status status;
     wp_error *error;
+    uint64_t generation;   /* of the process that has its thread */
     struct dialling *next; /* that hangs */
-    bool hangs;            /* nobody waits for it any more */
+    bool hangs;            /* nobody waits for it any more, since: */
+    int64_t hangs_us;
     bool over;
 } dialling;
 
-/* Those that hang, each with a thread and a socket of its own, until the driver gives up. */
-enum { HANGING_MAX = 4 }; /* to one server */
+/* Those that hang, each with a thread and a socket of its own, until the driver gives up, which it may never do:
+ * beyond so many of one connection string, one more is begun now and then, as the server may be back. */
+enum { HANGING_MAX = 4 };
+#define HANGING_PAUSE_US (INT64_C(120) * 1000000)
 
 static wp__mutex hanging_mutex = PTHREAD_MUTEX_INITIALIZER;
 static dialling *hanging;
 
 static bool too_many_hang(const char *string)
 {
+    const uint64_t generation = wp__process_generation();
+    int64_t newest_us = 0;
     int count = 0;
     wp__mutex_lock(&hanging_mutex);
     for (const dialling *d = hanging; d; d = d->next)
-        count += strcmp(d->string, string) == 0;
+        if (d->generation == generation && strcmp(d->string, string) == 0) {
+            count++;
+            if (d->hangs_us > newest_us)
+                newest_us = d->hangs_us;
+        }
     wp__mutex_unlock(&hanging_mutex);
-    return count >= HANGING_MAX;
+    return count >= HANGING_MAX && wp__real_mono_us() - newest_us < HANGING_PAUSE_US;
 }
 
 static void note_hanging(dialling *d)
 {
     wp__mutex_lock(&hanging_mutex);
     d->hangs = !d->over;
+    d->hangs_us = wp__real_mono_us();
     if (d->hangs) {
         d->next = hanging;
         hanging = d;
@@ -593,6 +604,7 @@ static wp_status dial(SQLHDBC *out, const char *string, int64_t connect_ms, wp_e
         return wp__fail_nomem(err);
     }
     d->limit_s = seconds(connect_ms * 1000);
+    d->generation = wp__process_generation();
     if ((st = wp__task_start(&task, "waypost-connect", dial_main, dialling_free, d, err)) !=
         WP_OK) {
         dialling_free(d);
@@ -658,9 +670,16 @@ wp_status wp__odbc_location(char **location, char **database, const wp__engine *
                             const char *string, const wp_config *config, wp_error **err)
 {
     SQLHDBC dbc = SQL_NULL_HDBC;
-    const wp__odbc_kind *kind = NULL;
-    wp__buf complete = {0};
-    wp_status st = dial(&dbc, string, config->connect_ms, err);
+    const int64_t vanished_ms = answer_limit(config, WP__OPEN_WORKER) / 1000;
+    const wp__odbc_kind *kind = wp__odbc_kind_guess(string);
+    wp__buf first = {0}, complete = {0};
+    char *text;
+    wp_status st;
+    wp__odbc_string_complete(&first, string, kind, vanished_ms);
+    if (!(text = wp__buf_take(&first)))
+        return wp__fail_nomem(err);
+    st = dial(&dbc, text, config->connect_ms, err);
+    free(text);
     if (st != WP_OK)
         return st;
     st = recognize(&kind, dbc, WP_E_CONFIG, err);
@@ -669,7 +688,7 @@ wp_status wp__odbc_location(char **location, char **database, const wp__engine *
     hang_up(dbc);
     if (st != WP_OK)
         return st;
-    wp__odbc_string_complete(&complete, string, kind, answer_limit(config, WP__OPEN_WORKER) / 1000);
+    wp__odbc_string_complete(&complete, string, kind, vanished_ms);
     *engine = kind->engine;
     *location = wp__buf_take(&complete);
     return *location ? WP_OK : wp__fail_nomem(err);

@@ -269,6 +269,8 @@ void wp__odbc_string_complete(wp__buf *out, const char *string, const wp__odbc_k
                               int64_t vanished_ms)
 {
     wp__buf_text(out, string);
+    if (!kind)
+        return;
     for (const wp__odbc_setting *s = kind->settings; s->key; s++)
         if (!has(string, s->key))
             wp__buf_fmt(out, ";%s=%s", s->key, s->value);
@@ -279,6 +281,22 @@ void wp__odbc_string_complete(wp__buf *out, const char *string, const wp__odbc_k
         wp__buf_int(out, (vanished_ms + kind->vanished_unit_ms - 1) / kind->vanished_unit_ms);
         wp__buf_text(out, mark + strlen("%lld"));
     }
+}
+
+/* MariaDB's driver is the one that waits for ever unless its own settings end that; it is named as distributions
+ * name it ("MariaDB", "MariaDB Unicode"), or by its file. */
+const wp__odbc_kind *wp__odbc_kind_guess(const char *string)
+{
+    static const char *const names[] = {"maria", "maodbc"};
+    const char *value;
+    size_t len = 0;
+    if (!wp__odbc_string_find(&value, &len, string, "Driver"))
+        return NULL;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        for (size_t at = 0; at + strlen(names[i]) <= len; at++)
+            if (strncasecmp(value + at, names[i], strlen(names[i])) == 0)
+                return wp__odbc_kind_find("MariaDB", "libmaodbc");
+    return NULL;
 }
 
 /* True if `message` has `len` bytes of `text` in it. */

@@ -29,8 +29,8 @@ typedef struct wp__odbc_kind {
     /* What its connection string needs, unless it is there. */
     const wp__odbc_setting *settings;
     bool wide; /* texts go in UTF-16: what narrow ones mean depends on the driver and the locale */
-    bool
-        direct; /* statements are not prepared: each is sent with its parameters in one round trip */
+    /* Statements are not prepared: each is sent with its parameters in one round trip. */
+    bool direct;
     bool dead_asks; /* SQL_ATTR_CONNECTION_DEAD is a round trip to the server */
     /* The setting that ends a connection whose server has vanished; its value is printed with the
      * milliseconds. Without a key: none, the time limit of statements does it. */
@@ -38,9 +38,8 @@ typedef struct wp__odbc_kind {
     int64_t vanished_unit_ms; /* what it is counted in */
     /* What its own numbers of errors mean, where the SQLSTATE does not tell; the last one is 0. */
     const wp__odbc_code *codes;
-    long
-        apps_own; /* from this number on errors are raised by the app's own triggers; 0: they are told
-                    * by their SQLSTATE */
+    /* From this number on errors are raised by the app's own triggers; 0: they are told by their SQLSTATE. */
+    long apps_own;
 } wp__odbc_kind;
 
 /* The SQLSTATE that an error is treated as. */
@@ -52,11 +51,14 @@ bool wp__odbc_kind_takes(const wp__odbc_kind *kind, const char *version);
 /* The kind that goes by these names; NULL: none that we know. */
 const wp__odbc_kind *wp__odbc_kind_find(const char *dbms, const char *driver);
 
+/* The kind that a connection string's Driver=... tells by itself; NULL: it does not. */
+const wp__odbc_kind *wp__odbc_kind_guess(const char *string);
+
 /* Look a key up, whatever its case. *value is inside `string`, without its braces, but with "}}" for
  * each "}" of it. False: it is not there. */
 bool wp__odbc_string_find(const char **value, size_t *len, const char *string, const char *key);
 
-/* Append `string` with the settings that it lacks. */
+/* Append `string` with the settings that it lacks. `kind` NULL: it stays as it is. */
 void wp__odbc_string_complete(wp__buf *out, const char *string, const wp__odbc_kind *kind,
                               int64_t vanished_ms);
 
