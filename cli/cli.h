@@ -128,6 +128,8 @@ int cli_cron(cli *c);
 
 /* ---- processes ---------------------------------------------------------------------------- */
 
+/* Elapsed time, of no calendar. */
+int64_t cli_now_us(void);
 /* Whether there is such a program. */
 bool cli_can_run(const char *name);
 /* Start one in a process group of its own, with these files (-1: inherited) as its standard ones; it gets the
@@ -155,6 +157,8 @@ void cli_table_end_line(cli_table *table);
 /* One object or, for people, a line for each column. */
 void cli_table_end_one(cli_table *table);
 void cli_json(const json_t *value);
+/* In one line. */
+void cli_json_line(const json_t *value);
 /* Whether something was changed, which people are told by the code alone. */
 void cli_changed(const cli *c, bool changed);
 /* The same of what has to be there; returns how the call ends. */

@@ -36,13 +36,6 @@ static void *open_main(void *arg)
     return NULL;
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* Of a store that could not be opened. */
 static int unhealthy(const cli *c, const char *reason)
 {
@@ -56,11 +49,19 @@ static int unhealthy(const cli *c, const char *reason)
     return CLI_UNHEALTHY;
 }
 
-/* Open the store until the instant `end_ms`. CLI_OK: it is open; else it is told why not. */
-static int open_store(cli *c, int64_t end_ms, int64_t limit_ms)
+static int too_late(const cli *c, int64_t limit_ms)
+{
+    char text[80];
+    (void)snprintf(text, sizeof text, "the database did not answer within %lld ms",
+                   (long long)limit_ms);
+    return unhealthy(c, text);
+}
+
+/* Open the store until the instant `end_us`. CLI_OK: it is open; else it is told why not. */
+static int open_store(cli *c, int64_t end_us, int64_t limit_ms)
 {
     static opening o = {.mutex = PTHREAD_MUTEX_INITIALIZER}; /* a thread that hangs keeps it */
-    const struct timespec end = {.tv_sec = end_ms / 1000, .tv_nsec = end_ms % 1000 * 1000000};
+    const struct timespec end = {.tv_sec = end_us / 1000000, .tv_nsec = end_us % 1000000 * 1000};
     pthread_condattr_t attr;
     pthread_t thread;
     int code = CLI_OK;
@@ -75,11 +76,9 @@ static int open_store(cli *c, int64_t end_ms, int64_t limit_ms)
     while (!o.done && pthread_cond_timedwait(&o.changed, &o.mutex, &end) == 0)
         ;
     if (!o.done) {
-        char text[80];
-        (void)snprintf(text, sizeof text, "the database did not answer within %lld ms",
-                       (long long)limit_ms);
-        code = unhealthy(c, text);
-        _exit(fflush(stdout) == 0 ? code : CLI_FAILED); /* the thread is in the midst of it */
+        code = too_late(c, limit_ms);
+        (void)fflush(stdout);
+        _exit(code); /* the thread is in the midst of it */
     }
     (void)pthread_mutex_unlock(&o.mutex);
     (void)pthread_join(thread, NULL);
@@ -107,20 +106,24 @@ int cli_health(cli *c)
     const int64_t max_age_ms = cli_duration_ms(c->args, "max-age", -1);
     const int64_t limit_ms =
         cli_duration_ms(c->args, "limit", cli_config_number(c->config, "health.timeout_ms"));
-    const int64_t end_ms = now_ms() + limit_ms;
     const bool scheduler = cli_flag(c->args, "scheduler");
     wp_health *health = NULL;
     wp_error *err = NULL;
     wp_health_status status;
+    int64_t end_us, left_ms;
     int code;
     cli_args_end(c->args);
     if (limit_ms > LIMIT_MS_MAX)
         cli_usage("--limit is longer than an hour");
-    if ((code = open_store(c, end_ms, limit_ms)) != CLI_OK)
+    end_us = cli_now_us() + limit_ms * 1000;
+    if ((code = open_store(c, end_us, limit_ms)) != CLI_OK)
         return code;
+    left_ms = (end_us - cli_now_us() + 999) / 1000;
+    if (left_ms <= 0)
+        return too_late(c, limit_ms);
     cli_check(wp_health_read(&health, c->store,
                              scheduler ? WP_HEALTH_OF_SCHEDULER : WP_HEALTH_OF_ALL, max_age_ms,
-                             end_ms > now_ms() ? end_ms - now_ms() : 0, &err),
+                             left_ms, &err),
               &err);
     status = wp_health_get_status(health);
     if (status == WP_HEALTH_UNHEALTHY)

@@ -283,10 +283,15 @@ int cli_jobs(cli *c)
     if (strcmp(verb, "trigger") == 0)
         return trigger(c, name, by);
     if (strcmp(verb, "pause") == 0 || strcmp(verb, "resume") == 0) {
+        const bool enable = strcmp(verb, "resume") == 0;
+        wp_jobs *jobs = NULL;
+        bool was;
         cli_args_end(c->args);
-        cli_check(wp_job_set_enabled_by(c->store, name, strcmp(verb, "resume") == 0, by, &err),
-                  &err);
-        cli_changed(c, true);
+        cli_check(wp_job_get(&jobs, c->store, name, &err), &err);
+        was = wp_job_info_enabled(wp_jobs_at(jobs, 0)) != 0;
+        wp_jobs_free(jobs);
+        cli_check(wp_job_set_enabled_by(c->store, name, enable, by, &err), &err);
+        cli_changed(c, was != enable);
     } else if (strcmp(verb, "delete") == 0) {
         const bool sure = cli_flag(c->args, "yes");
         int deleted = 0;

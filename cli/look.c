@@ -67,13 +67,6 @@ typedef struct looks {
     int64_t at_us; /* of the look before; 0: there was none */
 } looks;
 
-static int64_t now_us(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
 /* Note how many are done by now; returns how many were before, or as many. */
 static int64_t note(looks *l, wp_source source, const char *topic, int64_t done)
 {
@@ -99,7 +92,7 @@ static void look(cli *c, looks *l)
 {
     static const char *const columns[] = {"queue", "topic",  "ready", "scheduled",  "in progress",
                                           "done",  "done/s", "dead",  "oldest (s)", "stale"};
-    const int64_t now = now_us();
+    const int64_t now = cli_now_us();
     const int64_t passed = l->at_us ? now - l->at_us : 0;
     cli_table *table = cli_table_new(c, columns, COUNT(columns));
     for (size_t i = 0; i < CLI_QUEUES; i++) {

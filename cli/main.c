@@ -140,7 +140,7 @@ void cli_tell(int code, const char *format, ...)
         json_t *json = json_pack("{s:s,s:i}", "error", text, "code", code);
         if (!json) /* no UTF-8: a word of the command line */
             json = json_pack("{s:i}", "code", code);
-        cli_json(json);
+        cli_json_line(json); /* which may stand behind the lines of top */
         json_decref(json);
     }
     free(text);

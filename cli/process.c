@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes of other programs. */
+/* Processes of other programs, and the clock that they are waited for by. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
 
 enum { EXIT_NOT_RUN = 127 }; /* as shells have it */
+
+int64_t cli_now_us(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
 
 bool cli_can_run(const char *name)
 {

@@ -38,13 +38,6 @@ typedef struct crew {
     int64_t stop_ms;
 } crew;
 
-static int64_t now_us(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
 static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static void say(const char *format, ...)
 {
@@ -59,7 +52,7 @@ static void say(const char *format, ...)
 static void start(crew *c, place *p)
 {
     static const int inherited[3] = {-1, -1, -1};
-    p->started_us = now_us();
+    p->started_us = cli_now_us();
     p->pid = cli_spawn(c->argv, environ, inherited, SIGTERM);
     if (p->pid < 0) {
         say("no process: %s", strerror(errno));
@@ -73,7 +66,7 @@ static void start(crew *c, place *p)
 static void ask_to_end(place *p)
 {
     p->ends = true;
-    p->ends_us = now_us();
+    p->ends_us = cli_now_us();
     if (p->pid)
         (void)kill(-p->pid, SIGTERM);
 }
@@ -81,7 +74,7 @@ static void ask_to_end(place *p)
 /* A process has ended. Unless it was asked to, another one takes its place, later each time. */
 static void note_end(crew *c, place *p, int status)
 {
-    const int64_t now = now_us();
+    const int64_t now = cli_now_us();
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status);
     const char *how = WIFEXITED(status) ? "code" : "signal";
     const pid_t pid = p->pid;
@@ -120,7 +113,7 @@ static void tend(crew *c)
     }
     for (size_t i = c->count; i-- > 0;) {
         place *p = &c->places[i];
-        const int64_t now = now_us();
+        const int64_t now = cli_now_us();
         if (p->ends && !p->pid) {
             *p = c->places[--c->count];
         } else if (p->ends && !p->killed && now - p->ends_us >= c->stop_ms * 1000) {
@@ -205,18 +198,19 @@ static void pause_ms(int64_t ms)
 static void supervise(cli *c, crew *crew_, wp_scaling *scaling, wp_source source, const char *topic)
 {
     const int64_t interval_ms = cli_config_number(c->config, "scaling.interval_ms");
-    int64_t next_us = now_us(), depth = 0, done = 0, wanted = 0;
+    int64_t next_us = cli_now_us(), depth = 0, done = 0, wanted = 0;
     wp_error *err = NULL;
     change_to(crew_, cli_config_number(c->config,
                                        "scaling.min_instances")); /* whatever the database says */
     while (!ending) {
         tend(crew_);
-        if (now_us() >= next_us) {
-            next_us = now_us() + interval_ms * 1000;
+        if (cli_now_us() >= next_us) {
+            next_us = cli_now_us() + interval_ms * 1000;
             if (look(c, source, topic, &depth, &done)) {
                 const int64_t have = (int64_t)working(crew_);
-                cli_check(wp_scaling_decide(&wanted, scaling, now_us(), have, depth, done, &err),
-                          &err);
+                cli_check(
+                    wp_scaling_decide(&wanted, scaling, cli_now_us(), have, depth, done, &err),
+                    &err);
                 if (wanted != have)
                     say("%lld wait, %.1f are done in a second: %lld instead of %lld",
                         (long long)depth, wp_scaling_rate(scaling), (long long)wanted,

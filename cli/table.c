@@ -162,6 +162,12 @@ void cli_json(const json_t *value)
     (void)putchar('\n');
 }
 
+void cli_json_line(const json_t *value)
+{
+    (void)json_dumpf(value, stdout, JSON_COMPACT);
+    (void)putchar('\n');
+}
+
 static void end(cli_table *table)
 {
     json_decref(table->rows);
@@ -179,12 +185,10 @@ void cli_table_end(cli_table *table)
 
 void cli_table_end_line(cli_table *table)
 {
-    if (table->json) {
-        (void)json_dumpf(table->rows, stdout, JSON_COMPACT);
-        (void)putchar('\n');
-    } else {
+    if (table->json)
+        cli_json_line(table->rows);
+    else
         print_rows(table);
-    }
     end(table);
 }
 

@@ -168,8 +168,9 @@ class Schema(Cli):
         self.assertIn("deploy", self.read("verify", code=1)["error"])
         self.assertEqual(self.read("deploy"), {"deployed": True})
         for words, changed in (
-            (("pause", "t"), True), (("jobs", "put", "j", "@daily"), True), (("jobs", "pause", "j"), True),
-            (("jobs", "resume", "j"), True), (("resume", "t"), True), (("jobs", "delete", "j", "--yes"), True),
+            (("pause", "t"), True), (("jobs", "put", "j", "@daily"), True),
+            (("jobs", "pause", "j"), True), (("jobs", "pause", "j"), False), (("jobs", "resume", "j"), True),
+            (("jobs", "resume", "j"), False), (("resume", "t"), True), (("jobs", "delete", "j", "--yes"), True),
         ):
             self.assertEqual(self.read(*words), {"changed": changed}, words)
         for words, code in (
