@@ -6,6 +6,7 @@ ALTER PROCEDURE {CopyJob_Dead}
 AS
 BEGIN
 {settings}
+    SET DEADLOCK_PRIORITY LOW; -- until the procedure ends: the move begins anew, and apps' transactions go on
     SELECT r.Seq
     FROM {Jobs} AS j JOIN {JobRuns} AS r WITH (READCOMMITTEDLOCK, INDEX (IX_Job), FORCESEEK) ON r.JobId = j.Id
     WHERE j.Seq = @Number AND r.StatusCode = 3

@@ -7,6 +7,7 @@ ALTER PROCEDURE {CopyJob_Held}
 AS
 BEGIN
 {settings}
+    SET DEADLOCK_PRIORITY LOW; -- until the procedure ends: the move begins anew, and apps' transactions go on
     DECLARE @id UNIQUEIDENTIFIER, @version BIGINT, @entry BIGINT;
     DECLARE @held TABLE (Seq BIGINT NOT NULL);
     SELECT @id = c.JobId, @version = c.Version FROM {CopyJob} AS c WHERE c.JobSeq = @Number AND c.Peer = @OwnerToken;

@@ -7,6 +7,7 @@ ALTER PROCEDURE {CopyJob_Lock}
 AS
 BEGIN
 {settings}
+    SET DEADLOCK_PRIORITY LOW; -- until the procedure ends: the move begins anew, and apps' transactions go on
     DECLARE @held TABLE (Seq BIGINT NOT NULL);
     DECLARE @entry BIGINT;
     -- First its place in the index of ids: who gives it a run has that until it is committed, and is waited for with nothing of the job locked. Then the job, written as it was, for that locks everywhere.

@@ -7,6 +7,7 @@ ALTER PROCEDURE {CopyJob_Others}
 AS
 BEGIN
 {settings}
+    SET DEADLOCK_PRIORITY LOW; -- until the procedure ends: the move begins anew, and apps' transactions go on
     SELECT TOP (1) r.Seq
     FROM {Jobs} AS j JOIN {JobRuns} AS r WITH (READCOMMITTEDLOCK, INDEX (IX_Unfinished), FORCESEEK) ON r.JobId = j.Id
     WHERE j.Seq = @Number AND r.StatusCode IN (0, 1) AND (r.OwnerToken IS NULL OR r.OwnerToken <> @OwnerToken)

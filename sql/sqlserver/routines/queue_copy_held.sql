@@ -8,6 +8,7 @@ ALTER PROCEDURE {queue_CopyHeld}
 AS
 BEGIN
 {settings}
+    SET DEADLOCK_PRIORITY LOW; -- until the procedure ends: the move begins anew, and apps' transactions go on
 {seqs}
     DECLARE @held TABLE (Seq BIGINT NOT NULL);
     -- They are written as they were, for that locks everywhere.

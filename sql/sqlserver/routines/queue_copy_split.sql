@@ -8,6 +8,7 @@ ALTER PROCEDURE {queue_CopySplit}
 AS
 BEGIN
 {settings}
+    SET DEADLOCK_PRIORITY LOW; -- until the procedure ends: the move begins anew, and apps' transactions go on
 {seqs}
     SELECT m.Seq
     FROM @seq AS s JOIN {CopyItem} AS i WITH (FORCESEEK) ON i.Queue = @Queue AND i.Seq = s.Seq JOIN {queue} AS m WITH (READCOMMITTEDLOCK, FORCESEEK) ON m.Seq = i.Seq

@@ -281,7 +281,7 @@ public class SqlServerTests
     [Fact]
     public void Claims_PassLockedRows()
     {
-        var claiming = Queues.SelectMany(q => new[] { "Claim", "Expire", "ReapExpired", "RemoveFinished", "RenewFree" }.Select(p => $"{q}_{p}"))
+        var claiming = Queues.SelectMany(q => new[] { "Claim", "CopyTake", "Expire", "ReapExpired", "RemoveFinished", "RenewFree" }.Select(p => $"{q}_{p}"))
             .Concat(["JobRuns_Purge", "Join_End", "Join_Expire", "Join_WaitHold", "Lease_Clean", "Lease_Keep", "PausedTopic_Clean", "Semaphore_Acquire", "Semaphore_Clean", "Semaphore_Keep"]);
         foreach (var name in claiming)
             Assert.True(Targets(Model.Plain.Procedures[name]).Any(t => Hints(t).Contains(TableHintKind.ReadPast)), name);
@@ -499,8 +499,8 @@ public class SqlServerTests
     {
         var found = Model.Plain.Procedures.Values.Where(p => Procedure.Find<SetCommandStatement>(p.Body).SelectMany(s => s.Commands).OfType<GeneralSetCommand>()
             .Any(c => c.CommandType == GeneralSetCommandType.DeadlockPriority && c.Parameter is IdentifierLiteral { Value: "LOW" })).Select(p => p.Name);
-        Assert.Equal(Queues.SelectMany(q => new[] { $"{q}_Expire", $"{q}_RemoveFinished", $"{q}_RemoveReplayed" })
-            .Concat(["JobRuns_Purge", "Join_Expire", "Join_Remove", "Lease_Clean", "PausedTopic_Clean", "Semaphore_Clean"]).Order(StringComparer.Ordinal), found.Order(StringComparer.Ordinal));
+        Assert.Equal(Queues.SelectMany(q => new[] { $"{q}_Expire", $"{q}_RemoveFinished", $"{q}_RemoveReplayed", $"{q}_CopyTake", $"{q}_CopyHeld", $"{q}_CopySplit" })
+            .Concat(["CopyJob_Dead", "CopyJob_Held", "CopyJob_Lock", "CopyJob_Others", "CopyJob_Runs", "JobRuns_Purge", "Join_Expire", "Join_Remove", "Lease_Clean", "PausedTopic_Clean", "Semaphore_Clean"]).Order(StringComparer.Ordinal), found.Order(StringComparer.Ordinal));
     }
 
     /// <summary>OUTPUT straight to the client fails on a table that has triggers.</summary>
