@@ -19,7 +19,6 @@ import time
 import unittest
 from pathlib import Path
 from typing import Any, Callable, Optional, Set
-from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import servers  # noqa: E402
@@ -355,6 +354,7 @@ class RunbooksOnPostgresql(OnServer):
             self.assertIn("report", seen)
             self.environment["pid"] = str(reader.info.backend_pid)
             self.follow("old-snapshot", "Do")
+        self.until(lambda: "healthy" in self.shell("waypost health; true").split())
         self.follow("old-snapshot", "Over")
 
 
