@@ -358,6 +358,7 @@ typedef struct wp__copy_pairs {
     size_t count;
     size_t cap;
 } wp__copy_pairs;
+wp_status wp__copy_pairs_add(wp__copy_pairs *pairs, int64_t seq, int64_t state, wp_error **err);
 
 /* A message that waits for a join. */
 typedef struct wp__copy_wait {

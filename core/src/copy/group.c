@@ -27,20 +27,6 @@ static bool has(const wp__copy_pairs *pairs, int64_t seq)
     return pairs->count && bsearch(&key, pairs->items, pairs->count, sizeof key, by_number);
 }
 
-static wp_status add(wp__copy_pairs *pairs, int64_t seq, int64_t state, wp_error **err)
-{
-    if (pairs->count == pairs->cap) {
-        const size_t cap = pairs->cap ? pairs->cap * 2 : 64;
-        wp__copy_pair *grown = realloc(pairs->items, cap * sizeof *grown);
-        if (!grown)
-            return wp__fail_nomem(err);
-        pairs->items = grown;
-        pairs->cap = cap;
-    }
-    pairs->items[pairs->count++] = (wp__copy_pair){seq, state};
-    return WP_OK;
-}
-
 /* Leave out of `fresh` what is known, and have the rest be known; each once. */
 static wp_status learn(wp__copy_pairs *known, wp__copy_pairs *fresh, wp_error **err)
 {
@@ -54,7 +40,7 @@ static wp_status learn(wp__copy_pairs *known, wp__copy_pairs *fresh, wp_error **
             fresh->items[kept++] = fresh->items[i];
     fresh->count = kept;
     for (size_t i = 0; i < kept && st == WP_OK; i++)
-        st = add(known, fresh->items[i].seq, fresh->items[i].state, err);
+        st = wp__copy_pairs_add(known, fresh->items[i].seq, fresh->items[i].state, err);
     if (kept)
         qsort(known->items, known->count, sizeof *known->items, by_number);
     return st;
@@ -72,7 +58,7 @@ static wp_status ask(wp__copy_pairs *out, const wp__copy_end *end, wp__sql_id st
     if (about->count && (st = wp__copy_seqs_end(&seqs, err)) == WP_OK)
         st = wp__copy_join_pairs(&found, end, statement, &seqs.json, err);
     for (size_t i = 0; i < found.count && st == WP_OK; i++)
-        st = add(out, found.items[i].seq, found.items[i].state, err);
+        st = wp__copy_pairs_add(out, found.items[i].seq, found.items[i].state, err);
     free(found.items);
     wp__buf_free(&seqs.json);
     return st;
@@ -151,9 +137,9 @@ static wp_status ask_waits(wp__copy_pairs *messages, wp__copy_pairs *joins,
     for (size_t i = 0; i < waits->count && st == WP_OK; i++) {
         const wp__copy_wait *wait = &waits->items[i];
         if (wait->join && has(new_joins, wait->join))
-            st = add(messages, wait->seq, wait->state, err);
+            st = wp__copy_pairs_add(messages, wait->seq, wait->state, err);
         if (st == WP_OK && wait->join && has(new_messages, wait->seq))
-            st = add(joins, wait->join, wait->over, err);
+            st = wp__copy_pairs_add(joins, wait->join, wait->over, err);
     }
     return st;
 }
@@ -217,7 +203,7 @@ static wp_status seed(bool *found, wp__copy_set *set, wp__copy_pairs *joins,
     if (*found) {
         place->seq = next.items[0].seq;
         set->id = next.items[0].id;
-        st = add(joins, place->seq, 0, err);
+        st = wp__copy_pairs_add(joins, place->seq, 0, err);
     }
     wp__copy_joins_free(&next);
     for (size_t i = 0; i < waits->count && st == WP_OK && !*found; i++) {
@@ -228,7 +214,7 @@ static wp_status seed(bool *found, wp__copy_set *set, wp__copy_pairs *joins,
         place->dead_seq = wait->seq;
         set->id = wait->id;
         set->nameless = !wait->names;
-        st = add(messages, wait->seq, wait->state, err);
+        st = wp__copy_pairs_add(messages, wait->seq, wait->state, err);
     }
     return st;
 }

@@ -411,10 +411,8 @@ static wp_status list_next(wp_op *op, wp_error **err)
     return WP_OK;
 }
 
-static wp_status pairs_add(wp__copy_pairs *pairs, const wp__value *columns, wp_error **err)
+wp_status wp__copy_pairs_add(wp__copy_pairs *pairs, int64_t seq, int64_t state, wp_error **err)
 {
-    wp__copy_pair *pair;
-    wp_status st;
     if (pairs->count == pairs->cap) {
         const size_t cap = pairs->cap ? pairs->cap * 2 : 64;
         wp__copy_pair *grown = realloc(pairs->items, cap * sizeof *grown);
@@ -423,12 +421,18 @@ static wp_status pairs_add(wp__copy_pairs *pairs, const wp__value *columns, wp_e
         pairs->items = grown;
         pairs->cap = cap;
     }
-    pair = &pairs->items[pairs->count];
-    if ((st = wp__column_int(&pair->seq, &columns[0], err)) != WP_OK ||
-        (st = wp__column_int(&pair->state, &columns[1], err)) != WP_OK)
-        return st;
-    pairs->count++;
+    pairs->items[pairs->count++] = (wp__copy_pair){seq, state};
     return WP_OK;
+}
+
+static wp_status pair_row(wp__copy_pairs *pairs, const wp__value *columns, wp_error **err)
+{
+    int64_t seq = 0, state = 0;
+    wp_status st;
+    if ((st = wp__column_int(&seq, &columns[0], err)) != WP_OK ||
+        (st = wp__column_int(&state, &columns[1], err)) != WP_OK)
+        return st;
+    return wp__copy_pairs_add(pairs, seq, state, err);
 }
 
 static wp_status list_row(wp_op *op, const wp__value *columns, wp_error **err)
@@ -438,7 +442,7 @@ static wp_status list_row(wp_op *op, const wp__value *columns, wp_error **err)
     wp_id id;
     wp_status st;
     if (self->pairs)
-        return pairs_add(self->pairs, columns, err);
+        return pair_row(self->pairs, columns, err);
     if (self->waits)
         return wp__copy_waits_add(self->waits, columns, err);
     if ((st = wp__column_int(&seq, &columns[0], err)) != WP_OK ||
